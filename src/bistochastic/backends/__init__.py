@@ -1,0 +1,1 @@
+"""Holders of matrices: the verbs of `core.protocols` on each kind of storage."""

@@ -1,0 +1,87 @@
+"""A matrix held as a SciPy CSR array of doubles."""
+
+from typing import Any, Self, cast
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+from bistochastic.core.protocols import Text
+
+COMPILED = 100_000  # entries from which on compiled bodies pay for their compiler
+
+
+class Csr:
+    """Graph held in compressed rows; vectors are NumPy arrays of doubles.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n, n)
+        Symmetric to the bit, sorted indices, no duplicates, positive doubles.
+    """
+
+    def __init__(self, S: csr_array) -> None:
+        self._S = S
+        self.n: int = S.shape[0]
+        self.n_products = 0
+
+    def ones(self) -> np.ndarray:
+        """Return the vector of n ones."""
+        return np.ones(self.n)
+
+    def vector(self, values: Any) -> np.ndarray:
+        """Return `values` as doubles."""
+        return np.asarray(values, dtype=np.float64)
+
+    def apply(self, v: np.ndarray) -> np.ndarray:
+        """Return S v."""
+        self.n_products += 1
+        return self._S @ v
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal."""
+        return self._S.diagonal()
+
+    def scaled(self, u: np.ndarray) -> Self:
+        """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
+        data = np.repeat(u, np.diff(self._S.indptr))
+        data *= u[self._S.indices]
+        data *= self._S.data
+        return self._like(data, self._S.indices.copy(), self._S.indptr.copy())
+
+    def shifted(self, delta: float) -> Self:
+        """Return S + delta I."""
+        return type(self)(csr_array(self._S + delta * eye_array(self.n, format="csr")))
+
+    def cut(self, rows: np.ndarray, columns: np.ndarray) -> Self:
+        """Return S without the entries whose labels of row and column differ."""
+        degree = np.diff(self._S.indptr)
+        kept = np.repeat(rows, degree) == columns[self._S.indices]
+        ends = np.concatenate([[0], np.cumsum(kept)])[self._S.indptr]
+        return self._like(
+            self._S.data[kept],
+            self._S.indices[kept],
+            ends.astype(self._S.indptr.dtype),
+        )
+
+    def part(self, index: np.ndarray) -> Self:
+        """Return the square submatrix of `index`."""
+        return type(self)(csr_array(self._S[index][:, index]))
+
+    def pattern(self) -> csr_array:
+        """Return the matrix itself: its stored entries are the positive ones."""
+        return self._S
+
+    def native(self) -> csr_array:
+        """Return the CSR array."""
+        return self._S
+
+    def fast(self, text: Text) -> Text:
+        """Return a compiled body where there is one and the matrix is large."""
+        if self._S.nnz < COMPILED:
+            return text
+        from bistochastic.backends.kernels import BODIES
+
+        return cast(Text, BODIES.get(text, text))
+
+    def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
+        return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))

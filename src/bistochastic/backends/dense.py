@@ -1,0 +1,99 @@
+"""A matrix held as one array of any array-API namespace."""
+
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_torch_array
+from scipy.sparse import csr_array
+
+from bistochastic.core.protocols import Text
+
+BLOCK = 1 << 22  # entries looked at in one go
+
+
+def on_cpu(values: Any) -> np.ndarray:
+    """Return an array of any namespace as a NumPy array."""
+    if is_torch_array(values):
+        values = values.detach().cpu()
+    return np.asarray(values)
+
+
+class Dense:
+    """Graph held as a two-dimensional array.
+
+    Parameters
+    ----------
+    S : array of shape (n, n)
+        Symmetric to the bit, floating point, finite, non-negative.
+    """
+
+    def __init__(self, S: Any) -> None:
+        self._S = S
+        self._xp = array_namespace(S)
+        self.n: int = S.shape[0]
+        self.n_products = 0
+
+    def ones(self) -> Any:
+        """Return the vector of n ones."""
+        return self._xp.ones(self.n, dtype=self._S.dtype, device=device(self._S))
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` in the type and on the device of the matrix."""
+        return self._xp.asarray(values, dtype=self._S.dtype, device=device(self._S))
+
+    def apply(self, v: Any) -> Any:
+        """Return S v."""
+        self.n_products += 1
+        return self._S @ v
+
+    def diagonal(self) -> Any:
+        """Return the diagonal."""
+        return self._xp.linalg.diagonal(self._S)
+
+    def scaled(self, u: Any) -> Self:
+        """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
+        out = u[:, None] * u[None, :]
+        out *= self._S
+        return type(self)(out)
+
+    def shifted(self, delta: float) -> Self:
+        """Return S + delta I."""
+        eye = self._xp.eye(self.n, dtype=self._S.dtype, device=device(self._S))
+        eye *= delta
+        eye += self._S
+        return type(self)(eye)
+
+    def cut(self, rows: Any, columns: Any) -> Self:
+        """Return S with zeros where the labels of row and column differ."""
+        labels = [self._xp.asarray(x, device=device(self._S)) for x in (rows, columns)]
+        kept = labels[0][:, None] == labels[1][None, :]
+        return type(self)(
+            self._xp.where(kept, self._S, self._xp.zeros_like(self._S[:1, :1]))
+        )
+
+    def part(self, index: Any) -> Self:
+        """Return the square submatrix of `index`."""
+        take = self._xp.asarray(index, device=device(self._S))
+        rows = self._xp.take(self._S, take, axis=0)
+        return type(self)(self._xp.take(rows, take, axis=1))
+
+    def pattern(self) -> csr_array:
+        """Return the positive entries; a block of rows at a time is looked at."""
+        size = max(1, BLOCK // self.n)
+        columns, counts = [], [np.zeros(1, dtype=np.int64)]
+        for start in range(0, self.n, size):
+            positive = on_cpu(self._S[start : start + size, :] > 0)
+            columns.append(np.nonzero(positive)[1].astype(np.int32))
+            counts.append(positive.sum(axis=1))
+        indices = np.concatenate(columns)
+        indptr = np.cumsum(np.concatenate(counts))
+        data = np.ones(indices.size, dtype=np.int8)
+        return csr_array((data, indices, indptr), shape=(self.n, self.n))
+
+    def native(self) -> Any:
+        """Return the array."""
+        return self._S
+
+    def fast(self, text: Text) -> Text:
+        """Return `text`: the array library is the fast body."""
+        return text

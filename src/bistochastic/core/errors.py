@@ -1,0 +1,42 @@
+"""Errors about input: what broke, where, which condition of the paper, what to do."""
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class InputError(ValueError):
+    """The input cannot be used as it is."""
+
+
+class InputTypeError(InputError, TypeError):
+    """The input is of a kind or an element type that cannot be used."""
+
+
+class NotSymmetricError(InputError):
+    """The matrix differs from its transpose by more than rounding."""
+
+
+class SupportError(InputError):
+    """The matrix has no doubly stochastic scaling; `report` says why.
+
+    Parameters
+    ----------
+    message : str
+        The reason, the rows and the cure.
+    report : SupportReport
+        The diagnosis behind the message.
+    """
+
+    def __init__(self, message: str, report: Any) -> None:
+        super().__init__(message)
+        self.report = report
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Carry the report along, so that worker processes can raise it."""
+        return type(self), (self.args[0], self.report)
+
+
+def listed(items: Iterable[Any], most: int = 5) -> str:
+    """Write the first few items of a list for a message, as in ``4, 9, 12, ...``."""
+    words = [str(item) for item in items]
+    return ", ".join(words[:most] + ["..."] * (len(words) > most))

@@ -1,0 +1,116 @@
+"""The one loop that stops; algorithms yield their iterates for ever."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+PROGRESS = 0.999  # a residual that fell by less than this factor has not fallen
+
+
+class Status(Enum):
+    """How a run ended; the value is the sentence a person reads."""
+
+    CONVERGED = "converged: the residual is within the tolerance"
+    LIMIT = "reached the limit of iterations before the tolerance"
+    STALLED = "stalled: the residual stopped falling before the tolerance"
+    CYCLED = "cycled: the iterates jump between two points and will not settle"
+    OVERFLOW = "overflow: an iterate left the range of floating-point numbers"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run leaves behind.
+
+    Attributes
+    ----------
+    value : array
+        The iterate with the smallest residual.
+    status : Status
+        How the run ended.
+    residuals : tuple of float
+        The residual of every iterate.
+    """
+
+    value: Any
+    status: Status
+    residuals: tuple[float, ...]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterates that were looked at."""
+        return len(self.residuals)
+
+    @property
+    def residual(self) -> float:
+        """The residual of `value`."""
+        return min(self.residuals, key=lambda r: math.inf if math.isnan(r) else r)
+
+
+def run(
+    steps: Iterator[tuple[Any, Any]], *, tol: float, max_iter: int, patience: int = 100
+) -> Run:
+    """Draw iterates until the residual is within `tol` or there is no hope of it.
+
+    Parameters
+    ----------
+    steps : iterator of (value, residual)
+        The algorithm. Values must not be changed after they were yielded.
+    tol : float
+        Wanted residual.
+    max_iter : int
+        How many iterates to look at.
+    patience : int, default=100
+        How many iterates may pass without a new smallest residual.
+
+    Returns
+    -------
+    Run
+        The best iterate, how it ended, and the residuals.
+    """
+    residuals: list[float] = []
+    best: Any = None
+    least = mark = math.inf
+    waited = 0
+    recent: tuple[Any, ...] = ()
+    status = Status.LIMIT
+    with np.errstate(all="ignore"):  # what is not finite is judged here
+        for value, residual in steps:
+            error = float(residual)  # the only wait for a device
+            residuals.append(error)
+            if best is None or error < least:
+                best, least = value, error
+            if not math.isfinite(error):
+                status = Status.OVERFLOW
+                break
+            if error <= tol:
+                status = Status.CONVERGED
+                break
+            if error < PROGRESS * mark:
+                mark, waited = error, 0
+            else:
+                waited += 1
+            recent = (*recent[-2:], value)
+            if waited >= patience:
+                status = Status.CYCLED if _alternate(recent) else Status.STALLED
+                break
+            if len(residuals) >= max_iter:
+                break
+    return Run(best, status, tuple(residuals))
+
+
+def _alternate(recent: tuple[Any, ...]) -> bool:
+    """Tell whether every second iterate is the same and the others are not."""
+    if len(recent) < 3:
+        return False
+    first, second, third = recent
+    xp = array_namespace(first)
+    jump = float(xp.max(xp.abs(third - second)))
+    return float(xp.max(xp.abs(third - first))) < 1e-3 * jump

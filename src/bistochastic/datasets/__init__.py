@@ -1,0 +1,1 @@
+"""Data made here, and the sets of the paper."""

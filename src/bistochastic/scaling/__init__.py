@@ -1,0 +1,1 @@
+"""The Marcus mapping: when it exists and five ways to compute it."""

@@ -1,0 +1,101 @@
+"""What to do where M(S) does not exist: Theorem 1 and Corollary 1 as a choice."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from bistochastic.core.errors import SupportError
+from bistochastic.core.protocols import Graph
+from bistochastic.scaling.support import SupportReport, analyse
+
+SHIFT = 0.1  # of the mean row sum, what "regularize" adds to the diagonal
+CURE = (
+    'Pass unsupported="prune" to leave out what cannot be scaled, or "regularize" to '
+    "add a multiple of the identity; or give every row a positive diagonal entry "
+    "(Theorem 2)."
+)
+
+
+@dataclass(frozen=True)
+class Scalable:
+    """A graph made ready for the mapping.
+
+    Attributes
+    ----------
+    graph : Graph
+        What D is applied to; has total support but for rows that are zero.
+    kept : array of int, or None
+        The rows that take part; None for all.
+    report : SupportReport
+        The support that the caller's matrix has.
+    shift : float
+        What was added to the diagonal.
+    """
+
+    graph: Graph
+    kept: Any
+    report: SupportReport
+    shift: float = 0.0
+
+
+def support(S):
+    """Diagnose a graph, by Theorem 2 alone where its diagonal is positive.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+
+    Returns
+    -------
+    SupportReport
+        The kind of support and what lacks it.
+    """
+    diagonal = S.diagonal()
+    if bool(array_namespace(diagonal).all(diagonal > 0)):
+        return SupportReport("total")
+    return analyse(S.pattern())
+
+
+def scalable(S, unsupported, *, equal_marginals=True):
+    """Diagnose a graph and raise, prune or regularize where it has no scaling.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+    unsupported : {"raise", "prune", "regularize"}
+        What to do without total support.
+    equal_marginals : bool, default=True
+        Whether all row sums are to be equal; if not, only zero rows are known to
+        be out of reach in advance.
+
+    Returns
+    -------
+    Scalable
+        The graph to scale and what was done to it.
+    """
+    report = support(S)
+    if equal_marginals:
+        lacking = report.kind != "total"
+    else:
+        lacking = report.zero_rows.size > 0
+    if not lacking:
+        return Scalable(S, None, report)
+    if unsupported == "raise":
+        raise SupportError(f"{report} {CURE}", report)
+    if unsupported == "regularize":
+        ones = S.ones()
+        mean = float(array_namespace(ones).sum(S.apply(ones))) / S.n
+        shift = SHIFT * mean if mean > 0 else 1.0
+        return Scalable(S.shifted(shift), None, report, shift)
+    if equal_marginals:
+        kept = np.flatnonzero(report.row_blocks >= 0)
+        S = S.cut(report.row_blocks, report.column_blocks)
+    else:
+        kept = np.setdiff1d(np.arange(S.n), report.zero_rows)
+    if kept.size == 0:
+        raise SupportError(f"{report} Pruning would leave nothing. {CURE}", report)
+    return Scalable(S, None if kept.size == S.n else kept, report)

@@ -1,0 +1,126 @@
+"""Newton's method for u * (S u) = 1, in log u, with conjugate gradients."""
+
+from array_api_compat import array_namespace
+
+from bistochastic.scaling.rows import worst
+
+BAND = 10.0  # row sums further off than this factor are left to the damped map
+LONGEST = 3.0  # largest change of log u in one step
+LOOSEST, TIGHTEST = 0.25, 1e-3  # relative accuracy of the linear systems
+MOST_PRODUCTS = 1000  # in one linear system
+MOST_HALVINGS = 12
+
+
+def newton(S, u, m=1.0, tol=0.0):
+    r"""Yield the Newton iterates for the convex potential of the Marcus mapping.
+
+    With :math:`u = e^f` the diagonal D of Theorem 2 minimizes
+
+    .. math:: \varphi(f) = \tfrac12 \sum_{ij} s_{ij} e^{f_i + f_j} - \sum_i m_i f_i,
+
+    whose gradient is :math:`r - m` with the row sums :math:`r = u \circ (S u)`, and
+    whose Hessian is :math:`\mathrm{diag}(r) + \mathrm{diag}(u) S \mathrm{diag}(u)`.
+    A line search keeps :math:`\varphi` falling; a damped step, which lowers it from
+    anywhere, is taken while row sums are far off and where the search fails. So it
+    converges from any start whenever S has total support.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+    u : array of shape (n,)
+        Positive start.
+    m : array of shape (n,) or float, default=1.0
+        Wanted row sums.
+    tol : float, default=0.0
+        Residual the caller wants; the last linear system is solved no better.
+
+    Yields
+    ------
+    tuple of (array of shape (n,), scalar)
+        The iterate and the largest error of its row sums.
+    """
+    xp = array_namespace(u)
+    solve = S.fast(conjugate_gradients)
+    v = S.apply(u)
+    before = None
+    while True:
+        r = u * v
+        error = worst(r, m)
+        yield u, error
+        if not float(error) < BAND or float(xp.min(r / m)) < 1 / BAND:
+            u = xp.sqrt(m * u / v)
+            v = S.apply(u)
+            before = None
+            continue
+        g = r - m
+        size = float(xp.sum(g * g))
+        shrunk = size / before if before else 1.0
+        accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, 0.3 * tol / float(error)))
+        before = size
+        direction = solve(S, u, r, -g, accuracy, MOST_PRODUCTS)
+        u, v = _search(S, u, v, r, direction, m)
+
+
+def _search(S, u, v, r, direction, m):
+    """Halve the Newton step until the potential falls; damped step if it never does."""
+    xp = array_namespace(u)
+    rounding = xp.finfo(u.dtype).eps * float(xp.sum(r))
+    slope = float(xp.sum((r - m) * direction))
+    pull = float(xp.sum(m * direction))
+    longest = float(xp.max(xp.abs(direction)))
+    step = min(1.0, LONGEST / longest) if longest > 0 else 1.0
+    for _ in range(MOST_HALVINGS):
+        trial = u * xp.exp(step * direction)
+        product = S.apply(trial)
+        change = 0.5 * float(xp.sum(trial * product - r)) - step * pull
+        if change <= 1e-4 * step * slope + rounding:
+            return trial, product
+        step /= 2
+    u = xp.sqrt(m * u / v)
+    return u, S.apply(u)
+
+
+def conjugate_gradients(S, u, r, b, accuracy, limit):
+    """Solve (diag(r) + diag(u) S diag(u)) x = b, preconditioned by diag(r).
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+    u : array of shape (n,)
+        Diagonal of the scaling.
+    r : array of shape (n,)
+        Row sums of the scaled matrix.
+    b : array of shape (n,)
+        Right-hand side.
+    accuracy : float
+        Wanted size of the residual, relative to `b`, in the norm of 1/r.
+    limit : int
+        Largest number of products.
+
+    Returns
+    -------
+    array of shape (n,)
+        The solution. The matrix is singular only along bipartite components, where
+        the system stays consistent if both sides want the same total.
+    """
+    xp = array_namespace(b)
+    x = xp.zeros_like(b)
+    q = b / r
+    size = float(xp.sum(b * q))
+    goal = accuracy**2 * size
+    for _ in range(limit):
+        Hq = r * q + u * S.apply(u * q)
+        curvature = float(xp.sum(q * Hq))
+        if not curvature > 0:
+            break
+        step = size / curvature
+        x = x + step * q
+        b = b - step * Hq
+        z = b / r
+        size, last = float(xp.sum(b * z)), size
+        if not size > goal:
+            break
+        q = z + (size / last) * q
+    return x
