@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 from scipy.sparse import csr_array, issparse
 
-from bistochastic.backends.csr import Csr
+from bistochastic.backends.csr import Csr, mirrored
 from bistochastic.backends.dense import Dense, on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, NotSymmetricError
 from bistochastic.core.protocols import Graph
@@ -156,12 +156,9 @@ def _checked_csr(S, bits):
 
 
 def _symmetric_csr(S, bits):
-    T = csr_array(S.T)
-    if all(
-        np.array_equal(getattr(S, part), getattr(T, part))
-        for part in ("indptr", "indices", "data")
-    ):
+    if mirrored(S):
         return S
+    T = csr_array(S.T)
     D = abs(S - T).tocoo()
     i, j = D.coords
     largest = np.sqrt(np.maximum(*((S.max(axis=a).toarray().ravel()) for a in (0, 1))))

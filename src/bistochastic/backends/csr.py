@@ -77,11 +77,30 @@ class Csr:
 
     def fast(self, text: Text) -> Text:
         """Return a compiled body where there is one and the matrix is large."""
-        if self._S.nnz < COMPILED:
-            return text
-        from bistochastic.backends.kernels import BODIES
-
-        return cast(Text, BODIES.get(text, text))
+        return compiled(text, self._S.nnz, on_graphs=True)
 
     def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
+
+
+def compiled(text: Text, entries: int, *, on_graphs: bool = False) -> Text:
+    """Return the compiled body of `text` if there is one and it pays."""
+    if entries < COMPILED:
+        return text
+    from bistochastic.backends import kernels
+
+    bodies = kernels.ON_GRAPHS if on_graphs else kernels.ON_PATTERNS
+    return cast(Text, bodies.get(text, text))
+
+
+def mirrored(S: csr_array) -> bool:
+    """Tell whether a canonical CSR array equals its transpose to the bit."""
+    if S.nnz >= COMPILED:
+        from bistochastic.backends import kernels
+
+        return kernels.mirrored(S.indptr, S.indices, S.data)
+    T = csr_array(S.T)
+    return all(
+        np.array_equal(getattr(S, part), getattr(T, part))
+        for part in ("indptr", "indices", "data")
+    )

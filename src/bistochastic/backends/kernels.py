@@ -1,39 +1,43 @@
 """Compiled bodies of functions that stand as readable texts in the stage files.
 
-`BODIES` maps a text to its body; each body takes the same arguments, with the CSR
-holder in place of any graph, and gives the same result to rounding.
+A body takes the arguments of its text, with the CSR holder in place of any graph,
+and gives the same result to rounding.
 """
 
+import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
-from bistochastic.scaling import newton
+from bistochastic.scaling import matching, newton
+
+Bodies = dict[Callable[..., Any], Callable[..., Any]]
 
 
 def conjugate_gradients(
     S: Any, u: np.ndarray, r: np.ndarray, b: np.ndarray, accuracy: float, limit: int
 ) -> np.ndarray:
-    """Solve the Newton system with two passes over the vectors a product."""
+    """Solve the Newton system, with two passes over the vectors for each product."""
     matrix = S.native()
-    x = np.zeros_like(b)
-    scratch = [np.empty_like(b) for _ in range(3)]
+    x, q, uq, Hq = (np.empty_like(b) for _ in range(4))
     S.n_products += _conjugate_gradients(
         matrix.indptr, matrix.indices, matrix.data,
-        u, r, b.copy(), accuracy, limit, x, *scratch,
+        u, r, b, accuracy, limit, x, q, uq, Hq,
     )  # fmt: skip
     return x
 
 
-@njit(cache=True, nogil=True)
+@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _conjugate_gradients(  # type: ignore[no-untyped-def]
     indptr, indices, data, u, r, b, accuracy, limit, x, q, uq, Hq
 ):
     n = np.uint64(b.size)  # unsigned indices spare a test for negative ones
     size = 0.0
-    for i in range(n):
+    for i in prange(n):
+        x[i] = 0.0
         q[i] = b[i] / r[i]
         uq[i] = u[i] * q[i]
         size += b[i] * q[i]
@@ -42,7 +46,7 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     while products < limit:
         products += 1
         curvature = 0.0
-        for i in range(n):
+        for i in prange(n):
             total = 0.0
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
                 total += data[k] * uq[np.uint64(indices[k])]
@@ -52,19 +56,59 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
             break
         step = size / curvature
         last, size = size, 0.0
-        for i in range(n):
+        for i in prange(n):
             x[i] += step * q[i]
             b[i] -= step * Hq[i]
-            size += b[i] * b[i] / r[i]
+            Hq[i] = b[i] / r[i]
+            size += b[i] * Hq[i]
         if not size > goal:
             break
         ratio = size / last
-        for i in range(n):
-            q[i] = b[i] / r[i] + ratio * q[i]
+        for i in prange(n):
+            q[i] = Hq[i] + ratio * q[i]
             uq[i] = u[i] * q[i]
     return products
 
 
-BODIES: dict[Callable[..., Any], Callable[..., Any]] = {
-    newton.conjugate_gradients: conjugate_gradients,
+@njit(cache=True, nogil=True)
+def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
+    """Tell whether a canonical CSR matrix equals its transpose to the bit.
+
+    Rows are read in order, so the mirror images of their entries turn up in order in
+    every other row: one cursor a row finds them without a transpose.
+    """
+    cursor = indptr.copy()
+    for i in range(np.uint64(indptr.size - 1)):
+        start, end = np.uint64(cursor[i]), np.uint64(indptr[i + np.uint64(1)])
+        if start < end and np.uint64(indices[start]) < i:
+            return False
+        for k in range(start, end):
+            j = np.uint64(indices[k])
+            if j == i:
+                continue
+            twin = np.uint64(cursor[j])
+            if (
+                twin == np.uint64(indptr[j + np.uint64(1)])
+                or np.uint64(indices[twin]) != i
+                or data[twin] != data[k]
+            ):
+                return False
+            cursor[j] += 1
+    return True
+
+
+ON_PATTERNS: Bodies = {
+    matching.maximum_matching: njit(cache=True, nogil=True)(matching.maximum_matching),
 }
+ON_GRAPHS: Bodies = ON_PATTERNS.copy()
+if find_spec("numba.np.ufunc.omppool"):  # other pools die of calls from two threads
+    ON_GRAPHS[newton.conjugate_gradients] = conjugate_gradients
+
+
+def _in_forked_child() -> None:
+    """Leave the threads alone where they were lost: OpenMP does not survive a fork."""
+    ON_GRAPHS.pop(newton.conjugate_gradients, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)

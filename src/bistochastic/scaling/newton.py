@@ -93,7 +93,7 @@ def conjugate_gradients(S, u, r, b, accuracy, limit):
     r : array of shape (n,)
         Row sums of the scaled matrix.
     b : array of shape (n,)
-        Right-hand side.
+        Right-hand side; may be overwritten.
     accuracy : float
         Wanted size of the residual, relative to `b`, in the norm of 1/r.
     limit : int

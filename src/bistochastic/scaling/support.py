@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+from scipy.sparse.csgraph import connected_components
 
 from bistochastic.core.errors import listed
+from bistochastic.scaling.matching import maximum_matching
 
 
 def _none():
@@ -77,13 +78,15 @@ class SupportReport:
         return said
 
 
-def analyse(pattern):
+def analyse(pattern, match=maximum_matching):
     """Find which entries of a symmetric pattern lie on a positive diagonal.
 
     Parameters
     ----------
     pattern : csr_array of shape (n, n)
         The positive entries; symmetric.
+    match : callable, default=maximum_matching
+        A body of `maximum_matching`.
 
     Returns
     -------
@@ -99,66 +102,46 @@ def analyse(pattern):
     diagonals of Eq. (4) are the perfect matchings of the bipartite graph of rows
     and columns, and an entry lies on one of them exactly if its ends are in one
     strong component of the graph that a maximum matching directs (Dulmage and
-    Mendelsohn). Only connected components with a zero on the diagonal are searched.
+    Mendelsohn).
     """
     n = pattern.shape[0]
-    looped = pattern.diagonal() > 0
-    if looped.all() or 2 * np.diff(pattern.indptr).min() > n:
-        return SupportReport("total")
-    _, component = connected_components(pattern, directed=False)
-    doubtful = np.zeros(n, dtype=bool)
-    doubtful[component[~looped]] = True
-    index = np.flatnonzero(doubtful[component])
-    rows, columns, crowded, contested = _blocks(pattern[index][:, index])
-    row_blocks = n + component  # larger than any block number of the searched part
-    column_blocks = row_blocks.copy()
-    row_blocks[index], column_blocks[index] = rows, columns
-    return _report(pattern, row_blocks, column_blocks, index[crowded], index[contested])
-
-
-def _report(pattern, row_blocks, column_blocks, crowded, contested):
     degree = np.diff(pattern.indptr)
-    lost = np.repeat(row_blocks, degree) != column_blocks[pattern.indices]
-    i = np.repeat(np.arange(pattern.shape[0]), degree)[lost]
-    j = pattern.indices[lost].astype(np.intp)
-    kind = "none" if crowded.size else "partial" if i.size else "total"
+    looped = pattern.diagonal() > 0
+    if looped.all() or 2 * degree.min() > n:
+        return SupportReport("total")
+    column_of, reached = match(pattern.indptr, pattern.indices)
+    contested = np.zeros(n, dtype=bool)
+    contested[pattern.indices[np.repeat(reached, degree)]] = True
+    rows, columns = _blocks(pattern, column_of, ~(reached | contested))
+    lost = np.repeat(rows, degree) != columns[pattern.indices]
+    kind = "none" if reached.any() else "partial" if lost.any() else "total"
     return SupportReport(
         kind,
-        zero_rows=crowded[degree[crowded] == 0],
-        unsupported=(i, j),
-        crowded=crowded[degree[crowded] > 0],
-        contested=contested,
-        row_blocks=row_blocks,
-        column_blocks=column_blocks,
+        zero_rows=np.flatnonzero(degree == 0),
+        unsupported=(
+            np.repeat(np.arange(n), degree)[lost],
+            pattern.indices[lost].astype(np.intp),
+        ),
+        crowded=np.flatnonzero(reached & (degree > 0)),
+        contested=np.flatnonzero(contested),
+        row_blocks=rows,
+        column_blocks=columns,
     )
 
 
-def _blocks(pattern):
-    """Number the fully indecomposable blocks; -1 and -2 where there is none."""
+def _blocks(pattern, column_of, inside):
+    """Number the fully indecomposable blocks of rows and columns.
+
+    Rows and columns that are not inside belong to no block: -1 and -2.
+    """
     n = pattern.shape[0]
-    taken = maximum_bipartite_matching(pattern, perm_type="column")
     owner = np.full(n, -1)
-    owner[taken[taken >= 0]] = np.flatnonzero(taken >= 0)
-    crowded = _reached(pattern, owner, taken < 0)
-    contested = np.unique(pattern[crowded].indices)
-    inside = np.ones(n, dtype=bool)
-    inside[crowded] = inside[contested] = False
-    rows, columns = np.full(n, -1), np.full(n, -2)
-    keep = np.flatnonzero(inside)
-    if keep.size:
-        # keep holds the owners of its own columns: sort these by their owners
-        square = pattern[keep][:, taken[keep]]
-        _, rows[keep] = connected_components(square, connection="strong")
-        columns[taken[keep]] = rows[keep]
-    return rows, columns, crowded, contested
-
-
-def _reached(pattern, owner, start):
-    """Follow alternating paths, row to column to its owner, from unmatched rows."""
-    seen = start.copy()
-    front = np.flatnonzero(start)
-    while front.size:
-        front = np.unique(owner[pattern[front].indices])
-        front = front[~seen[front]]
-        seen[front] = True
-    return np.flatnonzero(seen)
+    owner[column_of[inside]] = np.flatnonzero(inside)
+    ends = owner[pattern.indices]
+    kept = (ends >= 0) & np.repeat(inside, np.diff(pattern.indptr))
+    indptr = np.concatenate([[0], np.cumsum(kept)])[pattern.indptr]
+    directed = csr_array((kept[kept], ends[kept], indptr), shape=(n, n))
+    _, block = connected_components(directed, connection="strong")
+    rows = np.where(inside, block, -1)
+    columns = np.where(owner >= 0, block[owner], -2)
+    return rows, columns
