@@ -35,7 +35,7 @@ class Csr:
     def apply(self, v: np.ndarray) -> np.ndarray:
         """Return S v."""
         self.n_products += 1
-        return self._S @ v
+        return self.fast(product)(self._S, v)
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""
@@ -43,9 +43,7 @@ class Csr:
 
     def scaled(self, u: np.ndarray) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
-        data = np.repeat(u, np.diff(self._S.indptr))
-        data *= u[self._S.indices]
-        data *= self._S.data
+        data = self.fast(weights)(self._S, u)
         return self._like(data, self._S.indices.copy(), self._S.indptr.copy())
 
     def shifted(self, delta: float) -> Self:
@@ -83,14 +81,27 @@ class Csr:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
 
 
+def product(S: csr_array, v: np.ndarray) -> np.ndarray:
+    """Return S v."""
+    return S @ v
+
+
+def weights(S: csr_array, u: np.ndarray) -> np.ndarray:
+    """Return the entries (u_i u_j) s_ij of DSD in the order of S."""
+    out = np.repeat(u, np.diff(S.indptr))
+    out *= u[S.indices]
+    out *= S.data
+    return out
+
+
 def compiled(text: Text, entries: int, *, on_graphs: bool = False) -> Text:
     """Return the compiled body of `text` if there is one and it pays."""
     if entries < COMPILED:
         return text
     from bistochastic.backends import kernels
 
-    bodies = kernels.ON_GRAPHS if on_graphs else kernels.ON_PATTERNS
-    return cast(Text, bodies.get(text, text))
+    body = kernels.ON_PATTERNS.get(text) or (on_graphs and kernels.THREADED.get(text))
+    return cast(Text, body or text)
 
 
 def mirrored(S: csr_array) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from bistochastic.backends import csr
 from bistochastic.scaling import matching, newton
 
 Bodies = dict[Callable[..., Any], Callable[..., Any]]
@@ -70,6 +71,38 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     return products
 
 
+def product(S: Any, v: np.ndarray) -> np.ndarray:
+    """Return S v, by all threads if `v` is one vector."""
+    if v.ndim > 1:
+        return S @ v
+    out = np.empty_like(v)
+    _product(S.indptr, S.indices, S.data, v, out)
+    return out
+
+
+@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
+    for i in prange(np.uint64(v.size)):
+        total = 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            total += data[k] * v[np.uint64(indices[k])]
+        out[i] = total
+
+
+def weights(S: Any, u: np.ndarray) -> np.ndarray:
+    """Return the entries (u_i u_j) s_ij of DSD in the order of S."""
+    out = np.empty_like(S.data)
+    _weights(S.indptr, S.indices, S.data, u, out)
+    return out
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
+    for i in prange(np.uint64(u.size)):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            out[k] = u[i] * u[np.uint64(indices[k])] * data[k]
+
+
 @njit(cache=True, nogil=True)
 def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     """Tell whether a canonical CSR matrix equals its transpose to the bit.
@@ -100,15 +133,12 @@ def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
 ON_PATTERNS: Bodies = {
     matching.maximum_matching: njit(cache=True, nogil=True)(matching.maximum_matching),
 }
-ON_GRAPHS: Bodies = ON_PATTERNS.copy()
-if find_spec("numba.np.ufunc.omppool"):  # other pools die of calls from two threads
-    ON_GRAPHS[newton.conjugate_gradients] = conjugate_gradients
-
-
-def _in_forked_child() -> None:
-    """Leave the threads alone where they were lost: OpenMP does not survive a fork."""
-    ON_GRAPHS.pop(newton.conjugate_gradients, None)
-
-
+THREADED: Bodies = {
+    csr.product: product,
+    csr.weights: weights,
+    newton.conjugate_gradients: conjugate_gradients,
+}
+if not find_spec("numba.np.ufunc.omppool"):
+    THREADED.clear()  # the other pool ends the process when called from two threads
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_forked_child)
+    os.register_at_fork(after_in_child=THREADED.clear)  # OpenMP dies with the fork
