@@ -222,7 +222,7 @@ def marcus_mapping(
         scaling=u / held.unit,
         status=done.status,
         n_iter=done.n_iter,
-        n_products=core.n_products,
+        n_products=sum(g.n_products for g in {held.graph, ready.graph, core}),
         residual=done.residual,
         residuals=done.residuals,
         support=ready.report,

@@ -173,22 +173,22 @@ def _symmetric_csr(S, bits):
 def _asymmetry(S, xp):
     """Find the entry that differs most from its mirror, relative to its rows."""
     n = S.shape[0]
+    tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
     worst, place, largest = 0.0, (0, 0), None
-    for a in range(0, n, TILE):
-        for b in range(a, n, TILE):
-            tile = S[a : a + TILE, b : b + TILE]
-            mirror = S[b : b + TILE, a : a + TILE].T
+    for a, rows in enumerate(tiles):
+        for columns in tiles[a:]:
+            tile, mirror = S[rows, columns], S[columns, rows].T
             if bool(xp.all(tile == mirror)):
                 continue
             if largest is None:
                 largest = xp.sqrt(xp.maximum(xp.max(S, axis=0), xp.max(S, axis=1)))
-            scale = largest[a : a + TILE, None] * largest[None, b : b + TILE]
             gap = xp.abs(tile - mirror)
-            gap = xp.where(gap > 0, gap / xp.where(gap > 0, scale, 1.0), 0.0)
+            scale = largest[rows, None] * largest[None, columns]
+            gap = gap / xp.where(gap > 0, scale, xp.ones_like(scale))
             if float(xp.max(gap)) > worst:
                 worst = float(xp.max(gap))
                 i, j = divmod(int(xp.argmax(xp.reshape(gap, (-1,)))), gap.shape[1])
-                place = a + i, b + j
+                place = rows.start + i, columns.start + j
     return *place, worst
 
 

@@ -83,7 +83,8 @@ class Dense:
         size = max(1, BLOCK // self.n)
         columns, counts = [], [np.zeros(1, dtype=np.int64)]
         for start in range(0, self.n, size):
-            positive = on_cpu(self._S[start : start + size, :] > 0)
+            stop = min(start + size, self.n)
+            positive = on_cpu(self._S[start:stop, :] > 0)
             columns.append(np.nonzero(positive)[1].astype(np.int32))
             counts.append(positive.sum(axis=1))
         indices = np.concatenate(columns)

@@ -56,7 +56,8 @@ def newton(S, u, m=1.0, tol=0.0):
         g = r - m
         size = float(xp.sum(g * g))
         shrunk = size / before if before else 1.0
-        accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, 0.3 * tol / float(error)))
+        enough = 0.3 * tol / float(error) if float(error) > tol else LOOSEST
+        accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
         direction = solve(S, u, r, -g, accuracy, MOST_PRODUCTS)
         u, v = _search(S, u, v, r, direction, m)

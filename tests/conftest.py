@@ -1,0 +1,72 @@
+"""Holders to run every mathematical test on, and one seed."""
+
+import importlib.util
+
+import hypothesis
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from bistochastic.backends.csr import Csr
+from bistochastic.backends.dense import Dense
+
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, max_examples=50
+)
+hypothesis.settings.load_profile("repeatable")
+
+
+def _numpy(S):
+    return Dense(np.asarray(S, dtype=float))
+
+
+def _csr(S):
+    return Csr(csr_array(np.asarray(S, dtype=float)))
+
+
+def _strict(S):
+    import array_api_strict
+
+    return Dense(array_api_strict.asarray(np.asarray(S, dtype=float)))
+
+
+def _torch(S):
+    import torch
+
+    return Dense(torch.asarray(np.asarray(S, dtype=float)))
+
+
+def _torch_csr(S):
+    import torch
+
+    from bistochastic.backends.torch_csr import TorchCsr
+
+    return TorchCsr(torch.asarray(np.asarray(S, dtype=float)).to_sparse_csr())
+
+
+HOLDERS = {
+    "numpy": _numpy,
+    "csr": _csr,
+    "array_api_strict": _strict,
+    "torch": _torch,
+    "torch_csr": _torch_csr,
+}
+
+
+def need(extra):
+    """Skip, with a sentence, what an absent extra would test."""
+    if importlib.util.find_spec(extra) is None:
+        pytest.skip(f"{extra} is not installed; make test-extras installs it")
+
+
+@pytest.fixture(params=HOLDERS)
+def hold(request):
+    """Return a function that puts a NumPy matrix into one kind of holder."""
+    if request.param.startswith("torch"):
+        need("torch")
+    return HOLDERS[request.param]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20250225)

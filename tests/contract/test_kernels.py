@@ -1,0 +1,95 @@
+"""Compiled bodies give what the readable texts give."""
+
+import numpy as np
+import pytest
+from matrices import sparse_symmetric
+from scipy.sparse import csr_array
+
+from bistochastic import marcus_mapping
+from bistochastic.backends import csr, kernels
+from bistochastic.backends.csr import Csr
+from bistochastic.datasets.toy import planted_graph
+from bistochastic.scaling import matching, newton
+
+
+def test_every_body_has_a_test_here():
+    texts = {*kernels.ON_PATTERNS, *kernels.THREADED}
+    assert texts == {
+        matching.maximum_matching,
+        newton.conjugate_gradients,
+        csr.product,
+        csr.weights,
+    }
+
+
+def test_conjugate_gradients(rng):
+    A = sparse_symmetric(rng, 200, 0.05, spread=2.0)
+    u = rng.uniform(0.5, 2, 200) / np.sqrt(A.sum(axis=1))
+    r = u * (A @ u)
+    b = rng.standard_normal(200)
+    for accuracy, limit in [(0.1, 1000), (1e-6, 1000), (1e-12, 7)]:
+        S, T = Csr(csr_array(A)), Csr(csr_array(A))
+        text = newton.conjugate_gradients(S, u, r, b.copy(), accuracy, limit)
+        body = kernels.conjugate_gradients(T, u, r, b.copy(), accuracy, limit)
+        np.testing.assert_allclose(body, text, rtol=1e-8, atol=1e-12)
+        assert T.n_products == S.n_products
+    exact = np.linalg.solve(np.diag(r) + u[:, None] * A * u, b)
+    body = kernels.conjugate_gradients(T, u, r, b.copy(), 1e-13, 1000)
+    np.testing.assert_allclose(body, exact, rtol=1e-7, atol=1e-10)
+
+
+def test_product_and_weights(rng):
+    S = csr_array(sparse_symmetric(rng, 100))
+    u, V = rng.random(100), rng.random((100, 3))
+    np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
+    np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
+    np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
+
+
+def test_matching(rng):
+    body = kernels.ON_PATTERNS[matching.maximum_matching]
+    for n in (1, 5, 60, 300):
+        A = csr_array((rng.random((n, n)) < 1.5 / n).astype(float))
+        for ours, theirs in zip(
+            body(A.indptr, A.indices),
+            matching.maximum_matching(A.indptr, A.indices),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_mirrored(rng):
+    A = sparse_symmetric(rng, 60)
+    S = csr_array(A)
+    assert kernels.mirrored(S.indptr, S.indices, S.data)
+    for _ in range(50):
+        B = A.copy()
+        i, j = rng.integers(0, 60, 2)
+        B[i, j] = np.nextafter(B[i, j], 9) if rng.random() < 0.5 else 0.0
+        B = csr_array(B)
+        expected = (B.toarray() == B.toarray().T).all()
+        assert kernels.mirrored(B.indptr, B.indices, B.data) == expected
+    lower, upper = csr_array(np.tril(A)), csr_array(np.triu(A))
+    assert not kernels.mirrored(lower.indptr, lower.indices, lower.data)
+    assert not kernels.mirrored(upper.indptr, upper.indices, upper.data)
+
+
+@pytest.mark.parametrize("method", ["auto", "newton", "damped"])
+def test_small_and_large_paths_agree(method, monkeypatch):
+    S, _ = planted_graph(3000, 3)
+    monkeypatch.setattr(csr, "COMPILED", 10**9)
+    plain = marcus_mapping(S, method=method)
+    monkeypatch.setattr(csr, "COMPILED", 0)
+    fast = marcus_mapping(S, method=method)
+    np.testing.assert_allclose(fast.matrix.data, plain.matrix.data, atol=1e-9)
+    assert fast.n_products == plain.n_products
+
+
+def test_a_large_matrix_that_is_not_symmetric_is_refused(monkeypatch):
+    from bistochastic.core.errors import NotSymmetricError
+
+    monkeypatch.setattr(csr, "COMPILED", 0)
+    S, _ = planted_graph(500, 3)
+    S.data[7] *= 2
+    with pytest.raises(NotSymmetricError):
+        marcus_mapping(S)

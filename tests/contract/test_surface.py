@@ -1,0 +1,82 @@
+"""The public surface: names, what an import costs, examples that run."""
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bistochastic
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_public_names_are_there_and_documented():
+    assert set(bistochastic.__all__) >= {"marcus_mapping", "support"}
+    for name in bistochastic.__all__:
+        assert getattr(bistochastic, name).__doc__
+
+
+def test_an_import_loads_no_heavy_library():
+    code = (
+        "import sys, bistochastic as b; b.marcus_mapping([[1, 2], [2, 3]]);"
+        "print(*sorted({'torch', 'numba', 'sklearn', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(bistochastic.__path__, "bistochastic.")
+    if not module.name.endswith("torch_csr")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+
+
+def snippets():
+    text = (ROOT / "README.md").read_text()
+    return [part.split("```")[0] for part in text.split("```python\n")[1:]]
+
+
+def test_the_readme_snippet_runs_and_prints_what_it_says():
+    assert snippets()
+    for code in snippets():
+        ast.parse(code)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        said = [
+            line.split("# ", 1)[1] for line in code.splitlines() if "print" in line
+        ]
+        assert done.stdout.splitlines() == said
+
+
+def test_the_readme_names_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    text = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    named = {word.split()[1] for word in text.split("`") if word.startswith("make ")}
+    assert {"demo", "test"} <= named
+    for target in named:
+        assert f"\n{target}:" in makefile, target
+
+
+def test_the_demo_says_what_happened(capsys):
+    from bistochastic import demo
+
+    demo.main()
+    said = capsys.readouterr().out
+    assert "5,000 points in 5 clusters" in said
+    assert "cycled: " in said
+    assert "SupportError" in said

@@ -1,0 +1,269 @@
+"""marcus_mapping as a user meets it."""
+
+import pickle
+import subprocess
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from matrices import EQUATION_3, PATH, SUPPORT_ONLY, row_error, sparse_symmetric
+from sklearn.exceptions import ConvergenceWarning
+
+from bistochastic import Status, marcus_mapping
+from bistochastic.core.errors import InputError, SupportError
+from bistochastic.datasets.toy import planted_graph
+
+
+def test_the_result_says_how_it_went(rng):
+    S = sparse_symmetric(rng, 30)
+    result = marcus_mapping(S, tol=1e-9)
+    assert result.converged
+    assert result.status is Status.CONVERGED
+    assert result.residual == result.residuals[-1] <= 1e-9
+    assert result.n_iter == len(result.residuals)
+    assert result.n_products >= result.n_iter
+    assert result.support.kind == "total"
+    assert result.dropped.size == 0
+    assert result.shift == 0.0
+    u = result.scaling
+    np.testing.assert_allclose(u[:, None] * S * u, result.matrix, rtol=1e-12)
+    assert str(result).startswith("Converged: ")
+    assert "residual" in repr(result)
+
+
+@pytest.mark.parametrize("S", [EQUATION_3, SUPPORT_ONLY, np.diag([1.0, 0.0])])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_without_total_support_the_default_raises_and_names_the_cure(S, make):
+    with pytest.raises(SupportError, match='unsupported="prune".*"regularize"') as caught:
+        marcus_mapping(make(S))
+    assert caught.value.report.kind in ("partial", "none")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert again.report.kind == caught.value.report.kind
+
+
+def test_prune_drops_the_unsupported_entries():
+    result = marcus_mapping(SUPPORT_ONLY, unsupported="prune")
+    np.testing.assert_array_equal(result.matrix, [[0, 1], [1, 0]])
+    assert [list(part) for part in result.support.unsupported] == [[0], [0]]
+    assert result.dropped.size == 0
+    pruned = marcus_mapping(sp.csr_array(SUPPORT_ONLY), unsupported="prune").matrix
+    assert pruned.nnz == 2
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
+def test_prune_leaves_zero_rows_zero_and_lists_them(make, rng):
+    S = sparse_symmetric(rng, 12)
+    S[[3, 7]] = S[:, [3, 7]] = 0
+    initial = np.ones(12)
+    initial[[3, 7]] = 0
+    for settings in ({}, {"initial": initial}):
+        result = marcus_mapping(make(S), unsupported="prune", **settings)
+        assert list(result.dropped) == [3, 7]
+        assert (result.scaling[[3, 7]] == 0).all()
+        sums = np.asarray(result.matrix.sum(axis=1)).ravel()
+        np.testing.assert_array_equal(sums[[3, 7]], 0)
+        np.testing.assert_allclose(np.delete(sums, [3, 7]), 1, atol=1e-10)
+        assert "2 row(s) left zero: 3, 7" in str(result)
+
+
+def test_prune_drops_crowded_rows_and_keeps_the_rest():
+    S = np.zeros((6, 6))
+    S[:3, :3] = PATH
+    S[3:, 3:] = EQUATION_3
+    S[0, 5] = S[5, 0] = 1
+    result = marcus_mapping(S, unsupported="prune")
+    assert list(result.dropped) == [3, 4, 5]
+    assert row_error(result.matrix[:3, :3]) < 1e-10
+    assert (result.matrix[3:] == 0).all()
+
+
+def test_prune_that_would_leave_nothing_raises():
+    with pytest.raises(SupportError, match="Pruning would leave nothing"):
+        marcus_mapping(EQUATION_3, unsupported="prune")
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_regularize_adds_a_stated_multiple_of_the_identity(make):
+    result = marcus_mapping(make(EQUATION_3), unsupported="regularize")
+    assert result.shift == pytest.approx(0.1 * EQUATION_3.sum() / 3)
+    shifted = marcus_mapping(EQUATION_3 + result.shift * np.eye(3)).matrix
+    matrix = result.matrix.toarray() if sp.issparse(result.matrix) else result.matrix
+    np.testing.assert_allclose(matrix, shifted, atol=1e-9)
+    assert "was added to the diagonal" in str(result)
+
+
+def test_cures_change_nothing_where_total_support_holds():
+    for cure in ("prune", "regularize"):
+        result = marcus_mapping(PATH, unsupported=cure)
+        assert result.shift == 0.0
+        assert result.dropped.size == 0
+        np.testing.assert_array_equal(result.matrix, marcus_mapping(PATH).matrix)
+
+
+def test_the_shift_is_stated_in_the_units_of_S():
+    result = marcus_mapping(1e-200 * EQUATION_3, unsupported="regularize")
+    assert result.shift == pytest.approx(1e-200 * 0.4 / 3)
+
+
+def test_marginals_are_the_row_sums(rng):
+    S = sparse_symmetric(rng, 20)
+    m = rng.uniform(0.5, 2000, 20)
+    for make in (np.asarray, sp.csr_array):
+        M = marcus_mapping(make(S), marginals=m).matrix
+        np.testing.assert_allclose(M.sum(axis=1), m, rtol=1e-9)
+    twice = marcus_mapping(S, marginals=np.full(20, 2.0)).matrix
+    np.testing.assert_allclose(twice, 2 * marcus_mapping(S).matrix, rtol=1e-6)
+
+
+def test_marginals_decide_where_the_diagonal_has_zeros():
+    reached = marcus_mapping(SUPPORT_ONLY, marginals=[2.0, 1.0])
+    np.testing.assert_allclose(reached.matrix, SUPPORT_ONLY, atol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="not doubly stochastic"):
+        missed = marcus_mapping([[0.0, 1], [1, 0]], marginals=[1.0, 2.0])
+    assert not missed.converged
+    assert missed.n_products < 10_000
+    S = np.diag([1.0, 0.0, 2.0])
+    with pytest.raises(SupportError, match=r"1 row\(s\) are zero: 1"):
+        marcus_mapping(S, marginals=[1.0, 2.0, 3.0])
+    pruned = marcus_mapping(S, marginals=[1.0, 2.0, 3.0], unsupported="prune")
+    np.testing.assert_allclose(np.diag(pruned.matrix), [1, 0, 3])
+
+
+def test_a_warm_start_saves_products(rng):
+    S = sparse_symmetric(rng, 40)
+    first = marcus_mapping(S)
+    S2 = S * (1 + 1e-6 * (S > S.mean()))
+    again = marcus_mapping(S2, initial=first.scaling)
+    assert again.converged
+    assert again.n_products < marcus_mapping(S2).n_products
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"method": "sinkhorn"}, "method='sinkhorn': method must be one of 'auto', "),
+        ({"method": None}, "method=None"),
+        ({"method": ["auto"]}, "method must be one of"),
+        ({"unsupported": "ignore"}, "unsupported must be one of 'raise', "),
+        ({"tol": 0}, "tol=0: tol must be a number between 0 and 1"),
+        ({"tol": -1e-3}, "tol must be"),
+        ({"tol": np.nan}, "tol must be"),
+        ({"tol": "1e-3"}, "tol must be"),
+        ({"max_iter": 0}, "max_iter=0: max_iter must be a whole number >= 1"),
+        ({"max_iter": 2.5}, "max_iter must be"),
+        ({"initial": [1, 2]}, "initial must be a vector of 3 positive numbers"),
+        ({"initial": [1, 0, 2]}, r"initial\[1\] is 0 \(1 such"),
+        ({"initial": [1, np.nan, 2]}, r"initial\[1\] is nan"),
+        ({"initial": "abc"}, "initial must be a vector"),
+        ({"marginals": [1, -1, 2]}, r"marginals\[1\] is -1"),
+        ({"marginals": [[1, 1, 2]]}, "marginals must be a vector of 3"),
+        ({"marginals": [1, np.inf, 2]}, r"marginals\[1\] is inf"),
+    ],
+)
+def test_bad_settings_get_a_sentence(settings, words):
+    with pytest.raises(InputError, match=words):
+        marcus_mapping(PATH, **settings)
+
+
+def test_numpy_scalars_are_settings_too():
+    result = marcus_mapping(PATH, tol=np.float32(1e-6), max_iter=np.int64(50))
+    assert result.converged
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "status"),
+    [
+        ("fixed_point", {}, Status.CYCLED),
+        ("alternating", {"max_iter": 2}, Status.LIMIT),
+        ("auto", {"max_iter": 2}, Status.LIMIT),
+        ("damped", {"tol": 1e-20}, Status.STALLED),
+        ("newton", {"tol": 1e-20}, Status.STALLED),
+        ("auto", {"tol": 1e-20}, Status.STALLED),
+    ],
+)
+def test_what_does_not_converge_warns_and_says_how_it_ended(method, settings, status):
+    S = np.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 2]])
+    with pytest.warns(ConvergenceWarning, match="not doubly stochastic") as caught:
+        result = marcus_mapping(S, method=method, **settings)
+    assert result.status is status
+    assert not result.converged
+    assert result.n_products < 2000
+    assert caught[0].filename == __file__
+    assert str(status).capitalize()[1:] in str(caught[0].message)
+
+
+def test_overflow_is_a_status_not_a_crash():
+    S = np.array([[1e-320, 1e-310], [1e-310, 1e250]])
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        result = marcus_mapping(S, method="fixed_point")
+    assert isinstance(result.status, Status)
+    assert np.isfinite(result.scaling).all()
+
+
+def test_components_of_different_scale_are_scaled_apart():
+    blocks = [PATH, 1e-90 * PATH, 1e90 * PATH]
+    M = marcus_mapping(sp.block_diag(blocks, format="csr")).matrix
+    expected = sp.block_diag([marcus_mapping(PATH).matrix] * 3).toarray()
+    np.testing.assert_allclose(M.toarray(), expected, atol=1e-9)
+
+
+def test_the_same_input_gives_the_same_bits():
+    S, _ = planted_graph(12_000, 3)
+    one, two = marcus_mapping(S), marcus_mapping(S)
+    np.testing.assert_array_equal(one.matrix.data, two.matrix.data)
+
+
+@pytest.mark.parametrize("method", ["auto", "newton", "damped"])
+def test_a_large_sparse_graph_is_never_made_dense(method):
+    S, _ = planted_graph(20_000, 5)
+    marcus_mapping(S, method=method)  # compilers allocate too
+    size = S.data.nbytes + S.indices.nbytes + S.indptr.nbytes
+    tracemalloc.start()
+    marcus_mapping(S, method=method)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * size  # the result, and twice the input beyond it
+
+
+def test_many_threads_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    S, _ = planted_graph(12_000, 3)
+    expected = marcus_mapping(S).matrix.data
+    with ThreadPoolExecutor(4) as pool:
+        for M in pool.map(lambda _: marcus_mapping(S).matrix, range(8)):
+            np.testing.assert_array_equal(M.data, expected)
+
+
+FORKED = """
+import multiprocessing as mp
+from bistochastic import marcus_mapping
+from bistochastic.datasets.toy import planted_graph
+
+S, _ = planted_graph(12_000, 3)
+
+def work(_):
+    return marcus_mapping(S).residual
+
+marcus_mapping(S)
+with mp.get_context("fork").Pool(2) as pool:
+    print(pool.map_async(work, range(4)).get(timeout=120))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_a_forked_process_can_scale_after_its_parent_did():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("e-") == 4
