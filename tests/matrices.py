@@ -29,7 +29,7 @@ def row_error(M):
 
 @st.composite
 def total_support(draw, most=7):
-    """Draw a matrix with a positive diagonal, some zeros, and entries in [1e-3, 1e3]."""
+    """Draw a matrix with a positive diagonal, zeros, and entries from 1e-3 to 1e3."""
     n = draw(st.integers(1, most))
     weights = st.floats(-3, 3).map(lambda e: 10.0**e)
     W = draw(hnp.arrays(float, (n, n), elements=weights | st.just(0.0)))

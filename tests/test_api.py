@@ -9,12 +9,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from matrices import EQUATION_3, PATH, SUPPORT_ONLY, row_error, sparse_symmetric
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic import Status, marcus_mapping
 from bistochastic.core.errors import InputError, SupportError
 from bistochastic.datasets.toy import planted_graph
+from matrices import EQUATION_3, PATH, SUPPORT_ONLY, row_error, sparse_symmetric
 
 
 def test_the_result_says_how_it_went(rng):
@@ -37,7 +37,9 @@ def test_the_result_says_how_it_went(rng):
 @pytest.mark.parametrize("S", [EQUATION_3, SUPPORT_ONLY, np.diag([1.0, 0.0])])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_without_total_support_the_default_raises_and_names_the_cure(S, make):
-    with pytest.raises(SupportError, match='unsupported="prune".*"regularize"') as caught:
+    with pytest.raises(
+        SupportError, match=r'unsupported="prune".*"regularize"'
+    ) as caught:
         marcus_mapping(make(S))
     assert caught.value.report.kind in ("partial", "none")
     again = pickle.loads(pickle.dumps(caught.value))

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import need
-from matrices import PATH, as_numpy, row_error, sparse_symmetric
 
 from bistochastic import marcus_mapping, support
 from bistochastic.core.errors import (
@@ -13,6 +11,8 @@ from bistochastic.core.errors import (
     NotSymmetricError,
     SupportError,
 )
+from conftest import need
+from matrices import PATH, as_numpy, row_error, sparse_symmetric
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 KINDS = [f"{form}_{kind}" for form in FORMATS for kind in ("matrix", "array")]

@@ -245,7 +245,9 @@ def _check_options(method, tol, max_iter, unsupported):
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
         raise InputError(f"tol={tol!r}: tol must be a number between 0 and 1.")
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
-        raise InputError(f"max_iter={max_iter!r}: max_iter must be a whole number >= 1.")
+        raise InputError(
+            f"max_iter={max_iter!r}: max_iter must be a whole number >= 1."
+        )
 
 
 def _positive(values, name, n, rows=slice(None)):

@@ -106,9 +106,7 @@ def _hold_sparse(S):
     bits = _bits(S.dtype, np)
     held, unit = _checked_csr(csr_array(S), bits)
     dtype = np.float32 if bits == 32 else np.float64
-    return Held(
-        Csr(held), lambda M: type(S)(M.astype(dtype, copy=False)), bits, unit
-    )
+    return Held(Csr(held), lambda M: type(S)(M.astype(dtype, copy=False)), bits, unit)
 
 
 def _hold_tensor(S):
@@ -195,9 +193,9 @@ def _asymmetry(S, xp):
 def _refuse(i, j, here, there, tolerated):
     raise NotSymmetricError(
         f"S is not symmetric: S[{i}, {j}] = {here:.6g} but S[{j}, {i}] = {there:.6g}, "
-        f"a difference of {abs(here - there):.3g}; rounding is allowed {tolerated:g} of "
-        "the largest entries of these rows. Theorem 2 needs S equal to its transpose. "
-        "Symmetrize it with (S + S.T) / 2, Eq. (16)."
+        f"a difference of {abs(here - there):.3g}; rounding is allowed {tolerated:g} "
+        "of the largest entries of these rows. Theorem 2 needs S equal to its "
+        "transpose. Symmetrize it with (S + S.T) / 2, Eq. (16)."
     )
 
 
@@ -213,9 +211,9 @@ def _check_shape(shape):
 
 def _bits(dtype, xp):
     """Return 32 or 64 for an element type that can be scaled."""
-    if dtype != object and xp.isdtype(dtype, ("bool", "integral")):
+    if xp.isdtype(dtype, ("bool", "integral")):
         return 64
-    if dtype != object and xp.isdtype(dtype, "real floating"):
+    if xp.isdtype(dtype, "real floating"):
         return 32 if xp.finfo(dtype).bits <= 32 else 64
     raise InputTypeError(
         f"S has element type {dtype}; real numbers are needed. Convert it first, as in "

@@ -3,10 +3,10 @@
 import inspect
 
 import numpy as np
-from matrices import as_numpy, sparse_symmetric
 
 from bistochastic.backends.dense import on_cpu
 from bistochastic.core.protocols import Graph
+from matrices import as_numpy, sparse_symmetric
 
 VERBS = {
     name

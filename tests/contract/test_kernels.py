@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matrices import sparse_symmetric
 from scipy.sparse import csr_array
 
 from bistochastic import marcus_mapping
@@ -10,6 +9,7 @@ from bistochastic.backends import csr, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling import matching, newton
+from matrices import sparse_symmetric
 
 
 def test_every_body_has_a_test_here():

@@ -57,9 +57,7 @@ def test_the_readme_snippet_runs_and_prints_what_it_says():
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
-        said = [
-            line.split("# ", 1)[1] for line in code.splitlines() if "print" in line
-        ]
+        said = [line.split("# ", 1)[1] for line in code.splitlines() if "print" in line]
         assert done.stdout.splitlines() == said
 
 

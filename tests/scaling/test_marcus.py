@@ -4,14 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matrices import (
-    EQUATION_3,
-    PATH,
-    as_numpy,
-    row_error,
-    sparse_symmetric,
-    total_support,
-)
 
 from bistochastic import marcus_mapping
 from bistochastic.backends.dense import on_cpu
@@ -20,6 +12,14 @@ from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, fixed_point
 from bistochastic.scaling.marcus import auto, marcus
 from bistochastic.scaling.newton import newton
+from matrices import (
+    EQUATION_3,
+    PATH,
+    as_numpy,
+    row_error,
+    sparse_symmetric,
+    total_support,
+)
 
 CONVERGING = ("auto", "newton", "damped", "alternating")
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matrices import EQUATION_3, SUPPORT_ONLY, as_numpy
 from scipy.sparse import block_diag, csr_array, diags_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from bistochastic import marcus_mapping, support
 from bistochastic.scaling.matching import maximum_matching
 from bistochastic.scaling.support import analyse
+from matrices import EQUATION_3, SUPPORT_ONLY, as_numpy
 
 
 def random_pattern(rng):
@@ -130,7 +130,9 @@ def test_equation_3_has_no_support_and_names_the_rows():
     assert report.kind == "none"
     assert list(report.crowded) == [0, 1]
     assert list(report.contested) == [2]
-    assert "2 row(s) (0, 1) have positive entries only in 1 column(s) (2)" in str(report)
+    assert "2 row(s) (0, 1) have positive entries only in 1 column(s) (2)" in str(
+        report
+    )
 
 
 def test_support_only_names_the_entry():

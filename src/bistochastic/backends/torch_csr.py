@@ -58,6 +58,7 @@ class TorchCsr:
                 self._S.col_indices().clone(),
                 values,
                 size=self._S.shape,
+                check_invariants=False,
             )
         )
 
@@ -97,7 +98,7 @@ class TorchCsr:
 def to_scipy(S: torch.Tensor) -> csr_array:
     """Return a torch CSR tensor as a SciPy CSR array, without a copy on the CPU."""
     parts = (S.values(), S.col_indices(), S.crow_indices())
-    return csr_array(tuple(p.cpu().numpy() for p in parts), shape=tuple(S.shape))
+    return csr_array(tuple(p.cpu().numpy() for p in parts), shape=(len(S), len(S)))
 
 
 def from_scipy(S: csr_array, like: torch.Tensor) -> torch.Tensor:
@@ -109,4 +110,5 @@ def from_scipy(S: csr_array, like: torch.Tensor) -> torch.Tensor:
         torch.from_numpy(S.data).to(like.dtype),
         size=S.shape,
         device=like.device,
+        check_invariants=False,
     )

@@ -79,11 +79,8 @@ def scalable(S, unsupported, *, equal_marginals=True):
         The graph to scale and what was done to it.
     """
     report = support(S)
-    if equal_marginals:
-        lacking = report.kind != "total"
-    else:
-        lacking = report.zero_rows.size > 0
-    if not lacking:
+    hopeless = report.kind != "total" if equal_marginals else report.zero_rows.size
+    if not hopeless:
         return Scalable(S, None, report)
     if unsupported == "raise":
         raise SupportError(f"{report} {CURE}", report)

@@ -21,6 +21,7 @@ LIMITS = {
 LOOKS = 3  # damped steps before the first judgment
 FEW = 12  # damped steps that are fewer than a Newton run would need
 
+
 def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
     """Find the diagonal u of D with DSD 1 = m, Eq. (1).
 
@@ -53,6 +54,7 @@ def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
         "fixed_point": lambda: fixed_point(S, u, m),
     }[method]()
     return run(steps, tol=tol, max_iter=max_iter or limit, patience=patience)
+
 
 def auto(S, u, m, tol):
     """Yield damped iterates while these get there soon, then those of Newton.

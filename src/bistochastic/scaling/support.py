@@ -130,7 +130,7 @@ def analyse(pattern, match=maximum_matching):
 
 
 def _blocks(pattern, column_of, inside):
-    """Number the fully indecomposable blocks of rows and columns.
+    """Give numbers to the fully indecomposable blocks of rows and columns.
 
     Rows and columns that are not inside belong to no block: -1 and -2.
     """
