@@ -28,7 +28,7 @@ check: $(VENV)/check
 	$(BIN)/ruff format --check .
 	$(BIN)/typos
 	$(BIN)/lint-imports
-	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(find src -name '*.py')
+	$(BIN)/python .ci/docstrings.py
 	$(BIN)/mypy
 
 bench: $(VENV)/bench

@@ -25,12 +25,13 @@ def random_sparse(n, weight=uniform, degree=10):
 
 
 def nearly_decoupled(n, n_clusters=20):
-    """Clusters whose only links are edges of weight 1e-3, one for every ten points."""
-    return planted_graph(n, n_clusters, bridges=0.1, bridge_weight=1e-3)[0]
+    """Make clusters that hang together by faint edges, one for every ten points."""
+    S, _ = planted_graph(n, n_clusters, bridges=0.1, bridge_weight=1e-3)
+    return _symmetric(S, np.zeros(n))
 
 
 def two_moons(n, k=10, self_neighbor=True):
-    """The closed-form neighbor weights of Eq. (18), with the point itself or not."""
+    """Weigh neighbors in closed form, Eq. (18), with the point itself or without."""
     X, _ = make_moons(n, noise=0.05, random_state=0)
     first = 0 if self_neighbor else 1
     distance, index = NearestNeighbors(n_neighbors=k + 2).fit(X).kneighbors(X)
@@ -43,7 +44,7 @@ def two_moons(n, k=10, self_neighbor=True):
 
 
 def gaussian_kernel(n, bandwidth=0.01, diagonal=1e-3):
-    """A narrow kernel on the unit square with a faint diagonal: nearly bipartite."""
+    """Make a narrow kernel with a faint diagonal, which is nearly bipartite."""
     X = np.random.default_rng(0).random((n, 2))
     K = np.exp(-cdist(X, X, "sqeuclidean") / (2 * bandwidth**2))
     np.fill_diagonal(K, diagonal)
@@ -51,7 +52,7 @@ def gaussian_kernel(n, bandwidth=0.01, diagonal=1e-3):
 
 
 def five_clusters(n=2000):
-    """A Gaussian kernel of five well separated clusters in the plane."""
+    """Make a Gaussian kernel of five well separated clusters in the plane."""
     X = np.random.default_rng(0).standard_normal((n, 2))
     X[:, 0] += 8 * (np.arange(n) % 5)
     return np.exp(-cdist(X, X, "sqeuclidean") / 2)
@@ -65,7 +66,7 @@ def chain(n, diagonal=1.0):
 
 
 def hubs(n, links=5):
-    """Preferential attachment: each point links to ends of earlier links."""
+    """Attach each point to ends of earlier links, so that hubs form."""
     rng = np.random.default_rng(0)
     draw = rng.random((n, links))
     ends = np.zeros(2 * n * links, dtype=np.int64)
@@ -85,6 +86,7 @@ def _symmetric(W, diagonal):
     S = csr_array((W + W.T) / 2 + diags_array(diagonal, format="csr"))
     S.sum_duplicates()
     S.eliminate_zeros()
+    S.indices, S.indptr = S.indices.astype(np.int32), S.indptr.astype(np.int32)
     return S
 
 

@@ -15,6 +15,7 @@ from matrices import sparse_symmetric
 def test_every_body_has_a_test_here():
     texts = {*kernels.ON_PATTERNS, *kernels.THREADED}
     assert texts == {
+        matching.greedy_matching,
         matching.maximum_matching,
         newton.conjugate_gradients,
         csr.product,
@@ -46,13 +47,19 @@ def test_product_and_weights(rng):
     np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
 
 
-def test_matching(rng):
-    body = kernels.ON_PATTERNS[matching.maximum_matching]
+def test_matchings(rng):
+    greedy, maximum = (
+        kernels.ON_PATTERNS[text]
+        for text in (matching.greedy_matching, matching.maximum_matching)
+    )
     for n in (1, 5, 60, 300):
-        A = csr_array((rng.random((n, n)) < 1.5 / n).astype(float))
+        A = rng.random((n, n)) < 0.75 / n
+        A = csr_array((A | A.T).astype(float))
+        start = matching.greedy_matching(A.indptr, A.indices)
+        np.testing.assert_array_equal(greedy(A.indptr, A.indices), start)
         for ours, theirs in zip(
-            body(A.indptr, A.indices),
-            matching.maximum_matching(A.indptr, A.indices),
+            maximum(A.indptr, A.indices, start),
+            matching.maximum_matching(A.indptr, A.indices, start),
             strict=True,
         ):
             np.testing.assert_array_equal(ours, theirs)

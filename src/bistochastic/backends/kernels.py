@@ -131,7 +131,8 @@ def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
 
 
 ON_PATTERNS: Bodies = {
-    matching.maximum_matching: njit(cache=True, nogil=True)(matching.maximum_matching),
+    text: njit(cache=True, nogil=True)(text)
+    for text in (matching.greedy_matching, matching.maximum_matching)
 }
 THREADED: Bodies = {
     csr.product: product,

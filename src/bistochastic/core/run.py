@@ -68,7 +68,7 @@ def run(
     max_iter : int
         How many iterates to look at.
     patience : int, default=100
-        How many iterates may pass without a new smallest residual.
+        How many iterates, at least 2, may pass without a new smallest residual.
 
     Returns
     -------
@@ -94,10 +94,11 @@ def run(
                 status = Status.CONVERGED
                 break
             if error < PROGRESS * mark:
-                mark, waited = error, 0
+                mark, waited, recent = error, 0, ()
             else:
                 waited += 1
-            recent = (*recent[-2:], value)
+            if waited >= patience - 2:  # not before: values are large
+                recent = (*recent, value)
             if waited >= patience:
                 status = Status.CYCLED if _alternate(recent) else Status.STALLED
                 break
@@ -108,8 +109,6 @@ def run(
 
 def _alternate(recent: tuple[Any, ...]) -> bool:
     """Tell whether every second iterate is the same and the others are not."""
-    if len(recent) < 3:
-        return False
     first, second, third = recent
     xp = array_namespace(first)
     jump = float(xp.max(xp.abs(third - second)))

@@ -8,7 +8,6 @@ from array_api_compat import array_namespace
 
 from bistochastic.core.errors import SupportError
 from bistochastic.core.protocols import Graph
-from bistochastic.scaling.matching import maximum_matching
 from bistochastic.scaling.support import SupportReport, analyse
 
 SHIFT = 0.1  # of the mean row sum, what "regularize" adds to the diagonal
@@ -57,7 +56,7 @@ def support(S):
     diagonal = S.diagonal()
     if bool(array_namespace(diagonal).all(diagonal > 0)):
         return SupportReport("total")
-    return analyse(S.pattern(), S.fast(maximum_matching))
+    return analyse(S.pattern(), S.fast)
 
 
 def scalable(S, unsupported, *, equal_marginals=True):

@@ -88,6 +88,7 @@ def auto(S, u, m, tol):
         u = xp.sqrt(m * u / v)
         errors.append(float(error))
         if len(errors) >= LOOKS and _left(errors, tol) > FEW:
+            del v  # as large as u
             yield from newton(S, u, m, tol)
 
 

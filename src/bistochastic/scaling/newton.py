@@ -4,7 +4,7 @@ from array_api_compat import array_namespace
 
 from bistochastic.scaling.rows import worst
 
-BAND = 10.0  # row sums further off than this factor are left to the damped map
+NEAR = 0.9  # largest error of a row sum at which Newton steps begin
 LONGEST = 3.0  # largest change of log u in one step
 LOOSEST, TIGHTEST = 0.25, 1e-3  # relative accuracy of the linear systems
 MOST_PRODUCTS = 1000  # in one linear system
@@ -43,30 +43,29 @@ def newton(S, u, m=1.0, tol=0.0):
     xp = array_namespace(u)
     solve = S.fast(conjugate_gradients)
     v = S.apply(u)
+    r = u * v
     before = None
     while True:
-        r = u * v
         error = worst(r, m)
         yield u, error
-        if not float(error) < BAND or float(xp.min(r / m)) < 1 / BAND:
-            u = xp.sqrt(m * u / v)
-            v = S.apply(u)
+        if not float(error) < NEAR:
+            u, v, r = _damped(S, u, v, m)
             before = None
             continue
-        g = r - m
-        size = float(xp.sum(g * g))
+        size = float(xp.sum((r - m) ** 2))
         shrunk = size / before if before else 1.0
         enough = 0.3 * tol / float(error) if float(error) > tol else LOOSEST
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
-        direction = solve(S, u, r, -g, accuracy, MOST_PRODUCTS)
-        u, v = _search(S, u, v, r, direction, m)
+        direction = solve(S, u, r, m - r, accuracy, MOST_PRODUCTS)
+        u, v, r = _search(S, u, v, r, direction, m)
 
 
 def _search(S, u, v, r, direction, m):
     """Halve the Newton step until the potential falls; damped step if it never does."""
     xp = array_namespace(u)
-    rounding = xp.finfo(u.dtype).eps * float(xp.sum(r))
+    total = float(xp.sum(r))
+    rounding = 2 * xp.finfo(u.dtype).eps * total
     slope = float(xp.sum((r - m) * direction))
     pull = float(xp.sum(m * direction))
     longest = float(xp.max(xp.abs(direction)))
@@ -74,12 +73,18 @@ def _search(S, u, v, r, direction, m):
     for _ in range(MOST_HALVINGS):
         trial = u * xp.exp(step * direction)
         product = S.apply(trial)
-        change = 0.5 * float(xp.sum(trial * product - r)) - step * pull
+        sums = trial * product
+        change = 0.5 * (float(xp.sum(sums)) - total) - step * pull
         if change <= 1e-4 * step * slope + rounding:
-            return trial, product
+            return trial, product, sums
         step /= 2
-    u = xp.sqrt(m * u / v)
-    return u, S.apply(u)
+    return _damped(S, u, v, m)
+
+
+def _damped(S, u, v, m):
+    u = array_namespace(u).sqrt(m * u / v)
+    v = S.apply(u)
+    return u, v, u * v
 
 
 def conjugate_gradients(S, u, r, b, accuracy, limit):

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from bistochastic.core.errors import listed
-from bistochastic.scaling.matching import maximum_matching
+from bistochastic.scaling.matching import greedy_matching, maximum_matching
 
 
 def _none():
@@ -78,15 +78,15 @@ class SupportReport:
         return said
 
 
-def analyse(pattern, match=maximum_matching):
+def analyse(pattern, fast=lambda text: text):
     """Find which entries of a symmetric pattern lie on a positive diagonal.
 
     Parameters
     ----------
     pattern : csr_array of shape (n, n)
         The positive entries; symmetric.
-    match : callable, default=maximum_matching
-        A body of `maximum_matching`.
+    fast : callable, optional
+        Gives a faster body of a function, as the verb of that name does.
 
     Returns
     -------
@@ -109,9 +109,11 @@ def analyse(pattern, match=maximum_matching):
     looped = pattern.diagonal() > 0
     if looped.all() or 2 * degree.min() > n:
         return SupportReport("total")
-    column_of, reached = match(pattern.indptr, pattern.indices)
+    start = fast(greedy_matching)(pattern.indptr, pattern.indices)
+    column_of, reached = fast(maximum_matching)(pattern.indptr, pattern.indices, start)
     contested = np.zeros(n, dtype=bool)
-    contested[pattern.indices[np.repeat(reached, degree)]] = True
+    if reached.any():
+        contested[pattern.indices[np.repeat(reached, degree)]] = True
     rows, columns = _blocks(pattern, column_of, ~(reached | contested))
     lost = np.repeat(rows, degree) != columns[pattern.indices]
     kind = "none" if reached.any() else "partial" if lost.any() else "total"
@@ -135,12 +137,14 @@ def _blocks(pattern, column_of, inside):
     Rows and columns that are not inside belong to no block: -1 and -2.
     """
     n = pattern.shape[0]
-    owner = np.full(n, -1)
+    owner = np.full(n, -1, dtype=pattern.indices.dtype)
     owner[column_of[inside]] = np.flatnonzero(inside)
-    ends = owner[pattern.indices]
-    kept = (ends >= 0) & np.repeat(inside, np.diff(pattern.indptr))
-    indptr = np.concatenate([[0], np.cumsum(kept)])[pattern.indptr]
-    directed = csr_array((kept[kept], ends[kept], indptr), shape=(n, n))
+    entries = pattern.data, owner[pattern.indices], pattern.indptr
+    if not inside.all():
+        kept = (entries[1] >= 0) & np.repeat(inside, np.diff(pattern.indptr))
+        ends = np.concatenate([[0], np.cumsum(kept)])[pattern.indptr]
+        entries = entries[0][kept], entries[1][kept], ends
+    directed = csr_array(entries, shape=(n, n))
     _, block = connected_components(directed, connection="strong")
     rows = np.where(inside, block, -1)
     columns = np.where(owner >= 0, block[owner], -2)

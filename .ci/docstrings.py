@@ -1,0 +1,43 @@
+"""Validate the docstring of every public name, its methods and its properties."""
+
+import inspect
+import sys
+
+from numpydoc.validate import validate
+
+import bistochastic
+
+LEFT_OUT = {
+    "ES01",  # a summary may be enough
+    "EX01",  # results and statuses need no example of their own
+    "PR01",  # ruff's D417 sees to functions; results are documented as attributes
+    "GL01",  # text starts behind the quotes
+    "SA01",  # not everything has something to see also
+}
+
+
+def names():
+    """List the public names, and the public members that classes define."""
+    for name in bistochastic.__all__:
+        yield f"bistochastic.{name}"
+        thing = getattr(bistochastic, name)
+        if inspect.isclass(thing):
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and callable(value):
+                    yield f"bistochastic.{name}.{member}"
+
+
+def main():
+    """Print what is wrong; exit with 1 if anything is."""
+    wrong = [
+        f"{name}: {code} {text}"
+        for name in names()
+        for code, text in validate(name)["errors"]
+        if code not in LEFT_OUT
+    ]
+    print("\n".join(wrong) or f"{len(list(names()))} public docstrings are valid")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
