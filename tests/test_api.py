@@ -188,7 +188,7 @@ def test_numpy_scalars_are_settings_too():
     ],
 )
 def test_what_does_not_converge_warns_and_says_how_it_ended(method, settings, status):
-    S = np.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 2]])
+    S = sparse_symmetric(np.random.default_rng(0), 30)
     with pytest.warns(ConvergenceWarning, match="not doubly stochastic") as caught:
         result = marcus_mapping(S, method=method, **settings)
     assert result.status is status
