@@ -83,8 +83,9 @@ def test_a_sparse_matrix_that_is_not_square_or_empty_is_refused():
         marcus_mapping(sp.csr_array((4, 4)))
 
 
-def test_a_broken_sparse_matrix_is_refused_before_it_is_read():
-    S = sp.csr_array(PATH)
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_a_broken_sparse_matrix_is_refused_before_it_is_read(form):
+    S = sp.csr_array(PATH).asformat(form)
     S.indices = S.indices.copy()
     S.indices[0] = 99
     with pytest.raises(InputError, match="not a valid sparse matrix"):
@@ -211,6 +212,12 @@ def test_duplicates_are_summed_unsorted_indices_sorted_stored_zeros_dropped():
     order = shuffled.indices.copy()
     np.testing.assert_allclose(as_numpy(marcus_mapping(shuffled).matrix), EXPECTED)
     np.testing.assert_array_equal(shuffled.indices, order)
+
+
+def test_only_the_sums_of_duplicates_need_to_be_positive():
+    S = sp.csr_array(([3.0, -1, 1, 1, 1], [0, 0, 1, 0, 1], [0, 3, 5]), shape=(2, 2))
+    expected = marcus_mapping([[2.0, 1], [1, 1]]).matrix
+    np.testing.assert_allclose(as_numpy(marcus_mapping(S).matrix), expected, atol=1e-9)
 
 
 def test_lists_and_one_point():

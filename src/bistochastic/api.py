@@ -230,7 +230,7 @@ def marcus_mapping(
         shift=ready.shift * held.unit**2,
     )
     if not result.converged:
-        _warn(result, method)
+        _warn(result, method, equal)
     return result
 
 
@@ -271,19 +271,21 @@ def _positive(values, name, n, rows=slice(None)):
     return part
 
 
-def _warn(result, method):
+def _warn(result, method, equal):
     from sklearn.exceptions import ConvergenceWarning
 
     advice = {
-        Status.LIMIT: "Raise max_iter",
-        Status.STALLED: "Raise tol",
-        Status.CYCLED: "Corollary 2 supposes convergence",
-        Status.OVERFLOW: "Rescale S",
+        Status.LIMIT: "Raise max_iter.",
+        Status.STALLED: "Raise tol.",
+        Status.CYCLED: "Corollary 2 supposes that its iteration converges.",
+        Status.OVERFLOW: "The entries of S are too far apart in size.",
     }[result.status]
     if method not in ("auto", "newton"):
-        advice += ', or use method="auto"'
+        advice += ' Or use method="auto".'
+    if not equal:
+        advice += " It may be that no matrix with this pattern has these marginals."
     warnings.warn(
-        f"The matrix is not doubly stochastic to the tolerance. {result} {advice}.",
+        f"The row sums are not within the tolerance. {result} {advice}",
         ConvergenceWarning,
         stacklevel=3,
     )

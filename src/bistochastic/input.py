@@ -104,7 +104,7 @@ def _hold_dense(S, restore):
 def _hold_sparse(S):
     _check_shape(S.shape)
     bits = _bits(S.dtype, np)
-    held, unit = _checked_csr(csr_array(S), bits)
+    held, unit = _checked_csr(S, bits)
     dtype = np.float32 if bits == 32 else np.float64
     return Held(Csr(held), lambda M: type(S)(M.astype(dtype, copy=False)), bits, unit)
 
@@ -136,16 +136,18 @@ def _hold_tensor(S):
 def _checked_csr(S, bits):
     """Return a canonical, symmetric CSR array of doubles, and its unit."""
     try:
-        S.check_format(full_check=True)
+        if hasattr(S, "check_format"):  # a conversion would trust the indices
+            S.check_format(full_check=True)
     except ValueError as error:
         raise InputError(f"S is not a valid sparse matrix: {error}.") from None
+    S = csr_array(S)  # shares what it can
     if S.dtype != np.float64:
         S = S.astype(np.float64)
-    hi = _check_range(S.data, np, lambda k: _place(S, k)) if S.nnz else 0.0
     if not (S.has_canonical_format and S.data.all()):
         S = S.copy()
         S.sum_duplicates()
         S.eliminate_zeros()
+    hi = _check_range(S.data, np, lambda k: _place(S, k)) if S.nnz else 0.0
     S = _symmetric_csr(S, bits)
     if S.nnz == 0 or 1 / LARGEST[64] <= hi <= LARGEST[64]:
         return S, 1.0

@@ -1,92 +1,52 @@
-"""Compiled bodies of functions that stand as readable texts in the stage files.
+"""Compiled bodies of functions that stand as readable texts elsewhere.
 
-A body takes the arguments of its text, with the CSR holder in place of any graph,
-and gives the same result to rounding.
+A body takes the arguments of its text and gives the same result to rounding; it may
+overwrite what the text says. None starts threads, so that calls from threads, from
+forked processes and beside other work are safe.
 """
 
-import os
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from bistochastic.backends import csr
 from bistochastic.scaling import matching, newton
 
-Bodies = dict[Callable[..., Any], Callable[..., Any]]
+compiled = njit(cache=True, nogil=True)
+summing = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
-def conjugate_gradients(
-    S: Any, u: np.ndarray, r: np.ndarray, b: np.ndarray, accuracy: float, limit: int
-) -> np.ndarray:
-    """Solve the Newton system, with two passes over the vectors for each product."""
-    matrix = S.native()
-    x, q, uq, Hq = (np.empty_like(b) for _ in range(4))
-    S.n_products += _conjugate_gradients(
-        matrix.indptr, matrix.indices, matrix.data,
-        u, r, b, accuracy, limit, x, q, uq, Hq,
-    )  # fmt: skip
-    return x
+@summing
+def bent(Sq, u, r, q):  # type: ignore[no-untyped-def]
+    """Return Hq and q'Hq; Hq takes the place of Sq."""
+    curvature = 0.0
+    for i in range(q.size):
+        Sq[i] = r[i] * q[i] + u[i] * Sq[i]
+        curvature += q[i] * Sq[i]
+    return Sq, curvature
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _conjugate_gradients(  # type: ignore[no-untyped-def]
-    indptr, indices, data, u, r, b, accuracy, limit, x, q, uq, Hq
-):
-    n = np.uint64(b.size)  # unsigned indices spare a test for negative ones
+@summing
+def advanced(x, b, q, Hq, w, step):  # type: ignore[no-untyped-def]
+    """Go one step along q, in place; z takes the place of Hq."""
     size = 0.0
-    for i in prange(n):
-        x[i] = 0.0
-        q[i] = b[i] / r[i]
-        uq[i] = u[i] * q[i]
-        size += b[i] * q[i]
-    goal = accuracy**2 * size
-    products = 0
-    while products < limit:
-        products += 1
-        curvature = 0.0
-        for i in prange(n):
-            total = 0.0
-            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-                total += data[k] * uq[np.uint64(indices[k])]
-            Hq[i] = r[i] * q[i] + u[i] * total
-            curvature += q[i] * Hq[i]
-        if not curvature > 0:
-            break
-        step = size / curvature
-        last, size = size, 0.0
-        for i in prange(n):
-            x[i] += step * q[i]
-            b[i] -= step * Hq[i]
-            Hq[i] = b[i] / r[i]
-            size += b[i] * Hq[i]
-        if not size > goal:
-            break
-        ratio = size / last
-        for i in prange(n):
-            q[i] = Hq[i] + ratio * q[i]
-            uq[i] = u[i] * q[i]
-    return products
+    for i in range(x.size):
+        x[i] += step * q[i]
+        b[i] -= step * Hq[i]
+        Hq[i] = w[i] * b[i]
+        size += b[i] * Hq[i]
+    return x, b, Hq, size
 
 
-def product(S: Any, v: np.ndarray) -> np.ndarray:
-    """Return S v, by all threads if `v` is one vector."""
-    if v.ndim > 1:
-        return S @ v
-    out = np.empty_like(v)
-    _product(S.indptr, S.indices, S.data, v, out)
-    return out
-
-
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
-    for i in prange(np.uint64(v.size)):
-        total = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            total += data[k] * v[np.uint64(indices[k])]
-        out[i] = total
+@summing
+def turned(z, q, u, ratio):  # type: ignore[no-untyped-def]
+    """Return the next direction, in place, and u * q in the place of z."""
+    for i in range(q.size):
+        q[i] = z[i] + ratio * q[i]
+        z[i] = u[i] * q[i]
+    return q, z
 
 
 def weights(S: Any, u: np.ndarray) -> np.ndarray:
@@ -96,14 +56,14 @@ def weights(S: Any, u: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@compiled
 def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
-    for i in prange(np.uint64(u.size)):
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            out[k] = u[i] * u[np.uint64(indices[k])] * data[k]
+    for i in range(u.size):
+        for k in range(indptr[i], indptr[i + 1]):
+            out[k] = u[i] * u[indices[k]] * data[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     """Tell whether a canonical CSR matrix equals its transpose to the bit.
 
@@ -111,7 +71,7 @@ def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     every other row: one cursor a row finds them without a transpose.
     """
     cursor = indptr.copy()
-    for i in range(np.uint64(indptr.size - 1)):
+    for i in range(np.uint64(indptr.size - 1)):  # unsigned: no test for negative
         start, end = np.uint64(cursor[i]), np.uint64(indptr[i + np.uint64(1)])
         if start < end and np.uint64(indices[start]) < i:
             return False
@@ -130,16 +90,14 @@ def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     return True
 
 
+Bodies = dict[Callable[..., Any], Callable[..., Any]]
 ON_PATTERNS: Bodies = {
-    text: njit(cache=True, nogil=True)(text)
-    for text in (matching.greedy_matching, matching.maximum_matching)
+    matching.greedy_matching: compiled(matching.greedy_matching),
+    matching.maximum_matching: compiled(matching.maximum_matching),
 }
-THREADED: Bodies = {
-    csr.product: product,
+ON_VECTORS: Bodies = {  # of NumPy doubles
+    newton.bent: bent,
+    newton.advanced: advanced,
+    newton.turned: turned,
     csr.weights: weights,
-    newton.conjugate_gradients: conjugate_gradients,
 }
-if not find_spec("numba.np.ufunc.omppool"):
-    THREADED.clear()  # the other pool ends the process when called from two threads
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=THREADED.clear)  # OpenMP dies with the fork
