@@ -198,16 +198,19 @@ def marcus_mapping(
     _check_options(method, tol, max_iter, unsupported)
     held = hold(S)
     n = held.graph.n
-    m = np.ones(n) if marginals is None else _positive(marginals, "marginals", n)
-    equal = bool((m == m[0]).all())
+    m = 1.0 if marginals is None else _positive(marginals, "marginals", n)
+    if equal := bool(np.all(m == np.min(m))):
+        m = float(np.min(m))
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    u = np.ones(n) if initial is None else initial
+    u = core.ones()
+    if initial is not None:
+        u = core.vector(_positive(initial, "initial", n, rows) * held.unit)
     done = marcus(
         core,
-        core.vector(_positive(u, "initial", n, rows) * held.unit),
-        float(m[0]) if equal else core.vector(m[rows]),
+        u,
+        m if equal else core.vector(m[rows]),
         method=method,
         tol=TOLERANCE[held.bits] if tol is None else float(tol),
         max_iter=max_iter,

@@ -94,7 +94,7 @@ def test_the_matching_is_as_large_as_scipy_s(rng):
         n = int(rng.integers(1, 40))
         A = rng.random((n, n)) < rng.uniform(0.25, 1.5) / n
         A = csr_array((A | A.T).astype(float))
-        start = greedy_matching(A.indptr, A.indices)
+        start = greedy_matching(A.indptr, A.indices, A.diagonal() > 0)
         paired = np.flatnonzero(start >= 0)
         assert (start[start[paired]] == paired).all()
         column_of, _ = maximum_matching(A.indptr, A.indices, start)

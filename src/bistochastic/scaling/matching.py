@@ -6,7 +6,7 @@ Both functions are written in plain loops, to be compiled as they stand.
 import numpy as np
 
 
-def greedy_matching(indptr, indices):
+def greedy_matching(indptr, indices, looped):
     """Match most rows of a symmetric pattern, in pairs, by the rule of Karp and Sipser.
 
     A row with a positive diagonal entry keeps its own column. The others pair up,
@@ -17,6 +17,8 @@ def greedy_matching(indptr, indices):
     ----------
     indptr, indices : arrays of int
         A symmetric pattern in compressed rows.
+    looped : array of bool of shape (n,)
+        The rows whose diagonal entry is positive.
 
     Returns
     -------
@@ -25,17 +27,18 @@ def greedy_matching(indptr, indices):
     """
     n = indptr.size - 1
     mate = np.full(n, -1, dtype=np.int64)
+    free = np.empty(n, dtype=np.int64)  # neighbors left
     for i in range(n):
-        for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] == i:
-                mate[i] = i
-    free = np.zeros(n, dtype=np.int64)  # neighbors left
-    ready = np.empty(n, dtype=np.int64)  # rows with one of them
+        free[i] = indptr[i + 1] - indptr[i]
+    for i in range(n):
+        if looped[i]:
+            mate[i] = i
+            for k in range(indptr[i], indptr[i + 1]):
+                free[indices[k]] -= 1
+    ready = np.empty(n, dtype=np.int64)  # rows with one neighbor left
     top = following = 0
     for i in range(n):
-        for k in range(indptr[i], indptr[i + 1]):
-            free[i] += mate[indices[k]] < 0
-        if free[i] == 1:
+        if free[i] == 1 and mate[i] < 0:
             ready[top] = i
             top += 1
     while top > 0 or following < n:

@@ -63,17 +63,17 @@ def newton(S, u, m=1.0, tol=0.0):
 def _search(S, u, v, r, direction, m):
     """Halve the Newton step until the potential falls; damped step if it never does."""
     xp = array_namespace(u)
-    total = float(xp.sum(r))
-    rounding = 2 * xp.finfo(u.dtype).eps * total
+    rounding = 2 * xp.finfo(u.dtype).eps * float(xp.sum(r))
     slope = float(xp.sum((r - m) * direction))
     pull = float(xp.sum(m * direction))
     longest = float(xp.max(xp.abs(direction)))
     step = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     for _ in range(MOST_HALVINGS):
-        trial = u * xp.exp(step * direction)
+        trial = xp.exp(step * direction)
+        trial *= u
         product = S.apply(trial)
         sums = trial * product
-        change = 0.5 * (float(xp.sum(sums)) - total) - step * pull
+        change = 0.5 * float(xp.sum(sums - r)) - step * pull
         if change <= 1e-4 * step * slope + rounding:
             return trial, product, sums
         step /= 2

@@ -109,8 +109,9 @@ def analyse(pattern, fast=lambda text: text):
     looped = pattern.diagonal() > 0
     if looped.all() or 2 * degree.min() > n:
         return SupportReport("total")
-    start = fast(greedy_matching)(pattern.indptr, pattern.indices)
-    column_of, reached = fast(maximum_matching)(pattern.indptr, pattern.indices, start)
+    rows_and_columns = pattern.indptr, pattern.indices
+    start = fast(greedy_matching)(*rows_and_columns, looped)
+    column_of, reached = fast(maximum_matching)(*rows_and_columns, start)
     contested = np.zeros(n, dtype=bool)
     if reached.any():
         contested[pattern.indices[np.repeat(reached, degree)]] = True
