@@ -13,53 +13,36 @@ from matrices import sparse_symmetric
 
 
 def test_every_body_has_a_test_here():
-    assert {*kernels.ON_PATTERNS, *kernels.ON_VECTORS} == {
+    assert {*kernels.ON_PATTERNS, *kernels.THREADED} == {
         matching.greedy_matching,
         matching.maximum_matching,
-        newton.bent,
-        newton.advanced,
-        newton.turned,
+        newton.conjugate_gradients,
+        csr.product,
         csr.weights,
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "arrays", "numbers"),
-    [
-        (newton.bent, 4, ()),
-        (newton.advanced, 5, (0.3,)),
-        (newton.turned, 3, (0.7,)),
-    ],
-)
-def test_parts_of_conjugate_gradients(text, arrays, numbers, rng):
-    given = rng.uniform(0.1, 1, (arrays, 1000))
-    expected = text(*given.copy(), *numbers)
-    found = kernels.ON_VECTORS[text](*given.copy(), *numbers)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-
-
-def test_conjugate_gradients_solve_the_system_with_either(rng, monkeypatch):
+def test_conjugate_gradients(rng):
     A = sparse_symmetric(rng, 200, 0.05, spread=2.0)
     u = rng.uniform(0.5, 2, 200) / np.sqrt(A.sum(axis=1))
     r = u * (A @ u)
     b = rng.standard_normal(200)
+    for accuracy, limit in [(0.1, 1000), (1e-6, 1000), (1e-12, 7)]:
+        S, T = Csr(csr_array(A)), Csr(csr_array(A))
+        text = newton.conjugate_gradients(S, u, r, b.copy(), accuracy, limit)
+        body = kernels.conjugate_gradients(T, u, r, b.copy(), accuracy, limit)
+        np.testing.assert_allclose(body, text, rtol=1e-8, atol=1e-12)
+        assert T.n_products == S.n_products
     exact = np.linalg.solve(np.diag(r) + u[:, None] * A * u, b)
-    used = []
-    for entries in (0, 10**9):
-        monkeypatch.setattr(csr, "COMPILED", entries)
-        S = Csr(csr_array(A))
-        x = newton.conjugate_gradients(S, u, r, b.copy(), 1e-12, 1000)
-        np.testing.assert_allclose(x, exact, rtol=1e-7, atol=1e-10)
-        used.append(S.n_products)
-        newton.conjugate_gradients(S, u, r, b.copy(), 1e-12, 7)
-        assert S.n_products == used[-1] + 7
-    assert abs(used[0] - used[1]) <= 1
+    body = kernels.conjugate_gradients(T, u, r, b.copy(), 1e-13, 1000)
+    np.testing.assert_allclose(body, exact, rtol=1e-7, atol=1e-10)
 
 
-def test_weights(rng):
+def test_product_and_weights(rng):
     S = csr_array(sparse_symmetric(rng, 100))
-    u = rng.random(100)
+    u, V = rng.random(100), rng.random((100, 3))
+    np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
+    np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
     np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
 
 

@@ -35,7 +35,7 @@ class Csr:
     def apply(self, v: np.ndarray) -> np.ndarray:
         """Return S v."""
         self.n_products += 1
-        return self._S @ v
+        return self.fast(product)(self._S, v)
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""
@@ -75,10 +75,15 @@ class Csr:
 
     def fast(self, text: Text) -> Text:
         """Return a compiled body where there is one and the matrix is large."""
-        return compiled(text, self._S.nnz, vectors=True)
+        return compiled(text, self._S.nnz, threaded=True)
 
     def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
+
+
+def product(S: csr_array, v: np.ndarray) -> np.ndarray:
+    """Return S v."""
+    return S @ v
 
 
 def weights(S: csr_array, u: np.ndarray) -> np.ndarray:
@@ -89,14 +94,14 @@ def weights(S: csr_array, u: np.ndarray) -> np.ndarray:
     return out
 
 
-def compiled(text: Text, entries: int, *, vectors: bool = False) -> Text:
+def compiled(text: Text, entries: int, *, threaded: bool = False) -> Text:
     """Return the compiled body of `text` if there is one and it pays."""
     if entries < COMPILED:
         return text
-    from bistochastic.backends.kernels import ON_PATTERNS, ON_VECTORS
+    from bistochastic.backends.kernels import ON_PATTERNS, THREADED
 
-    bodies = ON_PATTERNS | ON_VECTORS if vectors else ON_PATTERNS
-    return cast(Text, bodies.get(text, text))
+    body = ON_PATTERNS.get(text) or (threaded and THREADED.get(text))
+    return cast(Text, body or text)
 
 
 def mirrored(S: csr_array) -> bool:

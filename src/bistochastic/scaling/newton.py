@@ -41,6 +41,7 @@ def newton(S, u, m=1.0, tol=0.0):
         The iterate and the largest error of its row sums.
     """
     xp = array_namespace(u)
+    solve = S.fast(conjugate_gradients)
     v = S.apply(u)
     r = u * v
     before = None
@@ -56,7 +57,7 @@ def newton(S, u, m=1.0, tol=0.0):
         enough = 0.3 * tol / float(error) if float(error) > tol else LOOSEST
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
-        direction = conjugate_gradients(S, u, r, m - r, accuracy, MOST_PRODUCTS)
+        direction = solve(S, u, r, m - r, accuracy, MOST_PRODUCTS)
         u, v, r = _search(S, u, v, r, direction, m)
 
 
@@ -111,85 +112,21 @@ def conjugate_gradients(S, u, r, b, accuracy, limit):
         the system stays consistent if both sides want the same total.
     """
     xp = array_namespace(b)
-    bend, advance, turn = (S.fast(text) for text in (bent, advanced, turned))
-    w = 1 / r
     x = xp.zeros_like(b)
-    q = w * b
-    uq = u * q
+    q = b / r
     size = float(xp.sum(b * q))
     goal = accuracy**2 * size
     for _ in range(limit):
-        Hq, curvature = bend(S.apply(uq), u, r, q)
+        Hq = r * q + u * S.apply(u * q)
+        curvature = float(xp.sum(q * Hq))
         if not curvature > 0:
             break
-        x, b, z, now = advance(x, b, q, Hq, w, size / curvature)
-        if not now > goal:
+        step = size / curvature
+        x = x + step * q
+        b = b - step * Hq
+        z = b / r
+        size, last = float(xp.sum(b * z)), size
+        if not size > goal:
             break
-        q, uq = turn(z, q, u, now / size)
-        size = now
+        q = z + (size / last) * q
     return x
-
-
-# The parts of a step of conjugate gradients are functions so that each can have a body
-# that passes over the vectors once. Bodies overwrite Sq, x, b, q and Hq.
-
-
-def bent(Sq, u, r, q):
-    """Return Hq and q'Hq, for the Hessian H of the potential.
-
-    Parameters
-    ----------
-    Sq : array of shape (n,)
-        The product of S with u * q.
-    u, r, q : arrays of shape (n,)
-        Scaling, row sums, and the direction.
-
-    Returns
-    -------
-    tuple of (array of shape (n,), float)
-        The product and the curvature along `q`.
-    """
-    Hq = r * q + u * Sq
-    return Hq, float(array_namespace(q).sum(q * Hq))
-
-
-def advanced(x, b, q, Hq, w, step):
-    """Go one step along q.
-
-    Parameters
-    ----------
-    x, b, q, Hq : arrays of shape (n,)
-        Solution and residual so far, direction, and its product with H.
-    w : array of shape (n,)
-        Diagonal of the preconditioner.
-    step : float
-        Length of the step.
-
-    Returns
-    -------
-    tuple of (array, array, array, float)
-        The new x and b, the preconditioned residual z = w b, and its size b'z.
-    """
-    x = x + step * q
-    b = b - step * Hq
-    z = w * b
-    return x, b, z, float(array_namespace(b).sum(b * z))
-
-
-def turned(z, q, u, ratio):
-    """Return the next direction q, conjugate to the last, and u * q.
-
-    Parameters
-    ----------
-    z, q, u : arrays of shape (n,)
-        Preconditioned residual, last direction, scaling.
-    ratio : float
-        Size of the residual over the last one.
-
-    Returns
-    -------
-    tuple of two arrays of shape (n,)
-        The direction, and what S is applied to next.
-    """
-    q = z + ratio * q
-    return q, u * q
