@@ -12,7 +12,7 @@ help:
 	@echo "make test         run the tests that need only the core"
 	@echo "make test-extras  install the extras (CPU torch, pandas, POT) and run all tests"
 	@echo "make check        style, spelling, layers, docstrings, types"
-	@echo "make bench        the mapping against its peers, about five minutes"
+	@echo "make bench        the mapping against its peers, about ten minutes"
 
 demo: $(VENV)/core
 	$(BIN)/python -m bistochastic.demo

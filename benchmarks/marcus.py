@@ -1,11 +1,11 @@
 """The Marcus mapping, its methods and its peers, to a residual of 1e-8.
 
-``make bench`` runs all of it in some minutes; ``python benchmarks/marcus.py --n 20000
+``make bench`` runs all of it in ten minutes; ``python benchmarks/marcus.py --n 20000
 "two moons"`` runs a part. Everything runs in one process with the same number of
-threads. A time is the best of several runs. *Of products* is that time over what the
-counted products would take if each were one ``S @ v`` of SciPy (NumPy for the dense
-kernel), so it holds all checks of the input and the making of the result. *Memory* is
-the peak of what NumPy allocated beyond the result, in multiples of the input.
+threads. A time is the least of up to 15 runs, the methods in turn. *Of products* is that
+time over what the counted products would take if each were one ``S @ v`` of SciPy (NumPy
+for the dense kernel), so it holds all checks of the input and the making of the result.
+*Memory* is the peak of what NumPy allocated beyond the result, in multiples of the input.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import tempfile
 import time
 import tracemalloc
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,16 +30,24 @@ PASSES = 10_000  # for methods that may need more than anyone would wait for
 PEER = "    {:<22} {:>7} passes {:>9.3f} s, {:>8.1f} times auto, residual {:.1e}"
 
 
-def best_of(call, times):
-    """Return the result and the least time of several calls, 20 s in all."""
-    seconds = []
+def best_of(calls, times=15, patience=20):
+    """Return results and least times of calls in turn, so that all see the same noise.
+
+    A call that has taken `patience` seconds in all is not repeated.
+    """
+    spent = dict.fromkeys(calls, 0.0)
+    least = dict.fromkeys(calls, np.inf)
+    results = {}
     for _ in range(times):
-        start = time.perf_counter()
-        result = call()
-        seconds.append(time.perf_counter() - start)
-        if sum(seconds) > 20:
-            break
-    return result, min(seconds)
+        for name, call in calls.items():
+            if spent[name] > patience:
+                continue
+            start = time.perf_counter()
+            results[name] = call()
+            seconds = time.perf_counter() - start
+            spent[name] += seconds
+            least[name] = min(least[name], seconds)
+    return results, least
 
 
 def peak(call):
@@ -55,40 +64,49 @@ def nbytes(S):
     return sum(part.nbytes for part in parts)
 
 
-def measured(S, method, product):
-    """Run one method; return products, seconds, their ratio, memory and the result."""
+def settings(method):
     slow = method in ("damped", "alternating")
-    settings = {"method": method, "tol": TOL, "max_iter": PASSES if slow else None}
+    return {"method": method, "tol": TOL, "max_iter": PASSES if slow else None}
+
+
+def measured(S):
+    """Run the methods in turn with the plain product; return one row for each."""
+    v = np.ones(S.shape[0])
+    calls = {m: partial(marcus_mapping, S, **settings(m)) for m in METHODS}
+    few = {
+        m: partial(marcus_mapping, S, **settings(m) | {"max_iter": 5}) for m in METHODS
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says how it ended
-        few = settings | ({"max_iter": 5} if slow else {})
-        marcus_mapping(S, **few)  # compiles
-        result, seconds = best_of(lambda: marcus_mapping(S, **settings), 7)
-        beyond = peak(lambda: marcus_mapping(S, **few)) / nbytes(S) - 1
-    return {
-        "products": result.n_products,
-        "seconds": seconds,
-        "of products": seconds / (result.n_products * product),
-        "memory": beyond,
-        "residual": result.residual,
-        "ended": result.status.name.lower(),
+        marcus_mapping(S, tol=TOL)  # compiles
+        results, seconds = best_of(calls | {"S @ v": lambda: S @ v})
+        _, again = best_of({"S @ v": lambda: S @ v}, 100)
+        memory = {m: peak(few[m] if m in METHODS[2:] else calls[m]) for m in METHODS}
+    product = min(seconds["S @ v"], again["S @ v"])
+    return product, {
+        method: {
+            "products": results[method].n_products,
+            "seconds": seconds[method],
+            "of products": seconds[method] / (results[method].n_products * product),
+            "memory": memory[method] / nbytes(S) - 1,
+            "residual": results[method].residual,
+            "ended": results[method].status.name.lower(),
+        }
+        for method in METHODS
     }
 
 
 def family(name, n):
     """Print the table of one family and return what the verdict needs."""
     S = FAMILIES[name](n)
-    v = np.ones(S.shape[0])
-    _, product = best_of(lambda: S @ v, 100)
+    product, rows = measured(S)
     print(
         f"\n{name}: n = {S.shape[0]:,}, {S.nnz if issparse(S) else S.size:,} entries, "
         f"{nbytes(S) / 1e6:.1f} MB, one product {1e3 * product:.2f} ms\n"
         f"    {'method':<12} {'products':>8} {'seconds':>9} {'of products':>11} "
         f"{'memory':>7} {'residual':>9}  ended"
     )
-    rows = {}
-    for method in METHODS:
-        rows[method] = row = measured(S, method, product)
+    for method, row in rows.items():
         print(
             f"    {method:<12} {row['products']:>8,} {row['seconds']:>9.4f} "
             f"{row['of products']:>11.2f} {row['memory']:>7.2f} "
@@ -106,7 +124,9 @@ def against(peer, S, ours):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            (u, passes), seconds = best_of(lambda: peer(S), 1)
+            start = time.perf_counter()
+            u, passes = peer(S)
+            seconds = time.perf_counter() - start
         except ImportError:
             print(f"    {peer.__doc__.split(':')[0]}: not installed")
             return
@@ -182,11 +202,13 @@ def against_pot():
             warnings.simplefilter("ignore")
             return ot.sinkhorn(ones, ones, cost, 1.0, numItermax=20_000, stopThr=TOL)
 
-    P, theirs = best_of(pot, 1)
+    start = time.perf_counter()
+    P = pot()
+    theirs = time.perf_counter() - start
     residual = max(np.abs(P.sum(axis=a) - 1).max() for a in (0, 1))
     tol = max(residual, 1e-12)
-    marcus_mapping(K, tol=tol)
-    result, ours = best_of(lambda: marcus_mapping(K, tol=tol), 7)
+    results, least = best_of({"auto": lambda: marcus_mapping(K, tol=tol)})
+    result, ours = results["auto"], least["auto"]
     print(
         f"\nfive separated clusters, dense Gaussian kernel, n = {len(K):,}\n"
         f"    POT sinkhorn {theirs:.2f} s to a residual of {residual:.1e}; auto "
