@@ -2,10 +2,11 @@
 
 ``make bench`` runs all of it in ten minutes; ``python benchmarks/marcus.py --n 20000
 "two moons"`` runs a part. Everything runs in one process with the same number of
-threads. A time is the least of up to 15 runs, the methods in turn. *Of products* is that
-time over what the counted products would take if each were one ``S @ v`` of SciPy (NumPy
-for the dense kernel), so it holds all checks of the input and the making of the result.
-*Memory* is the peak of what NumPy allocated beyond the result, in multiples of the input.
+threads. A time is the least of up to 15 runs, the methods in turn. *Of products* is
+that time over what the counted products would take if each were one ``S @ v`` of SciPy
+(NumPy for the dense kernel), so it holds all checks of the input and the making of the
+result. *Memory* is the peak of what NumPy allocated beyond the result, in multiples of
+the input.
 """
 
 import argparse

@@ -181,6 +181,8 @@ def marcus_mapping(
 
     Notes
     -----
+    Connected components of the graph do not influence one another.
+
     With unequal `marginals` and zeros on the diagonal, whether D exists depends on
     the numbers, not on the pattern alone: only zero rows are then dealt with in
     advance, and marginals out of reach end with a warning.

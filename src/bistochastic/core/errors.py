@@ -1,6 +1,7 @@
 """Errors about input: what broke, where, which condition of the paper, what to do."""
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 
@@ -38,5 +39,5 @@ class SupportError(InputError):
 
 def listed(items: Iterable[Any], most: int = 5) -> str:
     """Write the first few items of a list for a message, as in ``4, 9, 12, ...``."""
-    words = [str(item) for item in items]
+    words = [str(item) for item in islice(items, most + 1)]
     return ", ".join(words[:most] + ["..."] * (len(words) > most))

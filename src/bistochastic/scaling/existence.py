@@ -11,10 +11,10 @@ from bistochastic.core.protocols import Graph
 from bistochastic.scaling.support import SupportReport, analyse
 
 SHIFT = 0.1  # of the mean row sum, what "regularize" adds to the diagonal
-CURE = (
-    'Pass unsupported="prune" to leave out what cannot be scaled, or "regularize" to '
-    "add a multiple of the identity; or give every row a positive diagonal entry "
-    "(Theorem 2)."
+PRUNE = 'Pass unsupported="prune" to leave out what cannot be scaled.'
+REGULARIZE = (
+    'Pass unsupported="regularize" to add a multiple of the identity, or give every '
+    "row a positive diagonal entry (Theorem 2)."
 )
 
 
@@ -82,7 +82,7 @@ def scalable(S, unsupported, *, equal_marginals=True):
     if not hopeless:
         return Scalable(S, None, report)
     if unsupported == "raise":
-        raise SupportError(f"{report} {CURE}", report)
+        raise SupportError(f"{report} {PRUNE} {REGULARIZE}", report)
     if unsupported == "regularize":
         ones = S.ones()
         mean = float(array_namespace(ones).sum(S.apply(ones))) / S.n
@@ -94,5 +94,6 @@ def scalable(S, unsupported, *, equal_marginals=True):
     else:
         kept = np.setdiff1d(np.arange(S.n), report.zero_rows)
     if kept.size == 0:
-        raise SupportError(f"{report} Pruning would leave nothing. {CURE}", report)
+        said = f"{report} Pruning would leave nothing. {REGULARIZE}"
+        raise SupportError(said, report)
     return Scalable(S, None if kept.size == S.n else kept, report)

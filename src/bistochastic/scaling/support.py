@@ -70,10 +70,10 @@ class SupportReport:
                 f"({listed(self.contested)})."
             )
         if self.unsupported[0].size:
-            pairs = [f"({i}, {j})" for i, j in zip(*self.unsupported, strict=True)]
+            pairs = (f"({i}, {j})" for i, j in zip(*self.unsupported, strict=True))
             said += (
-                f" {len(pairs)} positive entries cannot stay positive in a doubly "
-                f"stochastic matrix: {listed(pairs)}."
+                f" {self.unsupported[0].size} positive entries cannot stay positive in "
+                f"a doubly stochastic matrix: {listed(pairs)}."
             )
         return said
 
