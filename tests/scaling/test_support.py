@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import block_diag, csr_array, diags_array
+from scipy.linalg import block_diag
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from bistochastic import marcus_mapping, support
@@ -163,7 +164,7 @@ def test_a_long_path_of_odd_length_is_diagnosed_in_one_sweep():
 
 
 def test_support_is_judged_component_by_component():
-    S = block_diag([SUPPORT_ONLY, np.ones((2, 2)), [[0, 1], [1, 0]]]).tocsr()
+    S = csr_array(block_diag(SUPPORT_ONLY, np.ones((2, 2)), [[0, 1], [1, 0]]))
     report = support(S)
     assert report.kind == "partial"
     assert [list(part) for part in report.unsupported] == [[0], [0]]
