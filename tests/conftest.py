@@ -53,10 +53,10 @@ HOLDERS = {
 }
 
 
-def need(extra):
+def need(module, name=None):
     """Skip, with a sentence, what an absent extra would test."""
-    if importlib.util.find_spec(extra) is None:
-        pytest.skip(f"{extra} is not installed; make test-extras installs it")
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{name or module} is not installed; make test-extras installs it")
 
 
 @pytest.fixture(params=HOLDERS)

@@ -35,7 +35,9 @@ BAD = {
     "not square": (np.ones((2, 3)), InputError, r"shape \(2, 3\); a square matrix"),
     "vector": (np.ones(4), InputError, r"shape \(4,\)"),
     "three axes": (np.ones((2, 2, 2)), InputError, r"shape \(2, 2, 2\)"),
-    "scalar": (3.0, InputError, r"shape \(\)"),
+    "scalar": (3.0, InputTypeError, "S is a float that does not make a matrix"),
+    "none": (None, InputTypeError, "S is a NoneType that"),
+    "string": ("S.npy", InputTypeError, "S is a str that"),
     "empty": (np.empty((0, 0)), InputError, "S is empty"),
     "not symmetric": (
         changed(1.5, mirror=False),
@@ -46,12 +48,12 @@ BAD = {
     "object": (PATH.astype(object), InputTypeError, "element type object"),
     "text": (np.full((2, 2), "1"), InputTypeError, "element type <U1"),
     "dates": (np.zeros((2, 2), "datetime64[s]"), InputTypeError, "element type datet"),
-    "ragged": ([[1, 2], [3]], ValueError, "inhomogeneous"),
+    "ragged": ([[1, 2], [3]], InputTypeError, "list of rows of equal length"),
     "np.matrix": (np.asmatrix(PATH), InputTypeError, r"np.asarray\(S\)"),
     "masked": (np.ma.masked_equal(PATH, 0), InputTypeError, r"S.filled\(0\)"),
-    "all zero": (np.zeros((3, 3)), SupportError, r"3 row\(s\) are zero: 0, 1, 2"),
-    "zero row": (np.diag([1.0, 0, 2]), SupportError, r"1 row\(s\) are zero: 1\."),
-    "1 x 1 zero": (np.zeros((1, 1)), SupportError, r"1 row\(s\) are zero: 0\."),
+    "all zero": (np.zeros((3, 3)), SupportError, "3 rows are zero: 0, 1, 2"),
+    "zero row": (np.diag([1.0, 0, 2]), SupportError, r"1 row is zero: 1\."),
+    "1 x 1 zero": (np.zeros((1, 1)), SupportError, r"1 row is zero: 0\."),
 }
 
 
@@ -74,12 +76,17 @@ def test_bad_sparse_input_gets_the_same_sentence(case, form):
         marcus_mapping(sp.coo_array(S).asformat(form))
 
 
+def test_one_triangle_is_recognized():
+    with pytest.raises(NotSymmetricError, match=r"triu\(S\) \+ triu\(S, 1\).T"):
+        marcus_mapping(np.triu(PATH))
+
+
 def test_a_sparse_matrix_that_is_not_square_or_empty_is_refused():
     with pytest.raises(InputError, match="square"):
         marcus_mapping(sp.csr_array((2, 3)))
     with pytest.raises(InputError, match="empty"):
         marcus_mapping(sp.csr_array((0, 0)))
-    with pytest.raises(SupportError, match=r"4 row\(s\) are zero"):
+    with pytest.raises(SupportError, match="4 rows are zero"):
         marcus_mapping(sp.csr_array((4, 4)))
 
 

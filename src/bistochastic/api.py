@@ -1,14 +1,14 @@
 """The functions that users call."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.errors import InputError, listed
+from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.run import Status
 from bistochastic.input import hold
 from bistochastic.scaling import existence
@@ -20,27 +20,29 @@ TOLERANCE = {32: 1e-5, 64: 1e-10}
 CURES = ("raise", "prune", "regularize")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MarcusResult:
     """The doubly stochastic matrix M(S) = DSD, and how it was found.
 
     Attributes
     ----------
     matrix : same kind as S
-        M(S): symmetric to the bit, zero where S is zero.
+        M(S): symmetric to the bit, zero where S is zero. After pruning it is M of what
+        was left of S, after regularizing M of S plus `shift` times the identity.
     scaling : array of shape (n,)
-        The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``. Zero for
+        The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``, with what
+        was left of S or the shifted S where it was pruned or regularized. Zero for
         rows in `dropped`.
     status : Status
         How the iteration ended; its value is a sentence.
     n_iter : int
-        Iterates that were looked at.
+        Number of iterates.
     n_products : int
         Products of S with a vector, every one counted.
     residual : float
         Largest relative error of the row sums of `matrix`, dropped rows aside.
     residuals : tuple of float
-        The same for every iterate.
+        The same for every iterate at which it was measured.
     support : SupportReport
         Why the mapping exists, or what stood in its way.
     dropped : array of int
@@ -49,14 +51,14 @@ class MarcusResult:
         What ``unsupported="regularize"`` added to the diagonal; 0.0 if nothing.
     """
 
-    matrix: Any = field(repr=False)
-    scaling: Any = field(repr=False)
+    matrix: Any
+    scaling: Any
     status: Status
     n_iter: int
     n_products: int
     residual: float
-    residuals: tuple[float, ...] = field(repr=False)
-    support: SupportReport = field(repr=False)
+    residuals: tuple[float, ...]
+    support: SupportReport
     dropped: np.ndarray
     shift: float
 
@@ -65,14 +67,26 @@ class MarcusResult:
         """Whether every row sum is within the tolerance."""
         return self.status is Status.CONVERGED
 
+    def __repr__(self):
+        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
+        return (
+            f"MarcusResult({kind} of shape {tuple(self.matrix.shape)}, "
+            f"{self.status.name}, residual={self.residual:.1e}, n_iter={self.n_iter}, "
+            f"n_products={self.n_products}, support={self.support.kind!r}, "
+            f"{several(self.dropped.size, 'row')} dropped, shift={self.shift:.3g})"
+        )
+
     def __str__(self):
         """Say in sentences how it went."""
         said = (
-            f"{self.status}; row sums within {self.residual:.1e} after "
-            f"{self.n_products} products."
+            f"{self.status}; row sums off by at most {self.residual:.1e} after "
+            f"{several(self.n_products, 'product')}."
         )
         if self.dropped.size:
-            said += f" {self.dropped.size} row(s) left zero: {listed(self.dropped)}."
+            said += (
+                f" {several(self.dropped.size, 'row')} left zero: "
+                f"{listed(self.dropped)}."
+            )
         if self.shift:
             said += f" {self.shift:.3g} was added to the diagonal."
         return said[0].upper() + said[1:]
@@ -94,7 +108,7 @@ def support(S):
     Returns
     -------
     SupportReport
-        ``kind`` is "total", "partial" or "none"; ``str()`` of it says what to do.
+        ``kind`` is "total", "partial" or "none"; ``str()`` of it names the rows.
 
     See Also
     --------
@@ -149,9 +163,10 @@ def marcus_mapping(
         Most iterates; 300 for "auto" and "newton", 10,000 for the others.
     unsupported : {"raise", "prune", "regularize"}, default="raise"
         What to do where S has no total support, so that no D exists. ``"prune"``
-        drops the entries in `support.unsupported` and leaves the rows in `dropped`
-        zero: the limit that Algorithm 1 would creep to. ``"regularize"`` adds a
-        tenth of the mean row sum to the diagonal.
+        drops the entries in ``result.support.unsupported`` and leaves the rows in
+        ``result.dropped`` zero; where S has support, that is the limit that Algorithm
+        1 would creep to. ``"regularize"`` adds a tenth of the mean row sum to the
+        diagonal.
     marginals : array-like of shape (n,), optional
         Positive row sums wanted in place of ones.
     initial : array-like of shape (n,), optional
@@ -166,7 +181,7 @@ def marcus_mapping(
     ------
     SupportError
         If S has no total support and `unsupported` is "raise", or if pruning would
-        leave nothing.
+        leave nothing; ``error.report`` is the SupportReport.
     InputError
         If S or a parameter cannot be used; the message says what to do.
 
@@ -248,7 +263,7 @@ def _check_options(method, tol, max_iter, unsupported):
             words = ", ".join(map(repr, allowed))
             raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
-        raise InputError(f"tol={tol!r}: tol must be a number between 0 and 1.")
+        raise InputError(f"tol={tol!r}: tol must lie strictly between 0 and 1.")
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
         raise InputError(
             f"max_iter={max_iter!r}: max_iter must be a whole number >= 1."
@@ -271,7 +286,7 @@ def _positive(values, name, n, rows=slice(None)):
         i = np.arange(n)[rows][bad][0]
         raise InputError(
             f"{name} must be positive and finite, but {name}[{i}] is {values[i]:.6g} "
-            f"({int(bad.sum())} such entries)."
+            f"({several(int(bad.sum()), 'such entry', 'such entries')})."
         )
     return part
 
@@ -288,7 +303,7 @@ def _warn(result, method, equal):
     if method not in ("auto", "newton"):
         advice += ' Or use method="auto".'
     if not equal:
-        advice += " It may be that no matrix with this pattern has these marginals."
+        advice = "It may be that no matrix with this pattern has these marginals."
     warnings.warn(
         f"The row sums are not within the tolerance. {result} {advice}",
         ConvergenceWarning,

@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 
-from bistochastic import marcus_mapping, support
-from bistochastic.core.errors import SupportError
+from bistochastic import SupportError, marcus_mapping, support
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling.marcus import LIMITS
 

@@ -11,7 +11,12 @@ from scipy.sparse import csr_array, issparse
 
 from bistochastic.backends.csr import Csr, mirrored
 from bistochastic.backends.dense import Dense, on_cpu
-from bistochastic.core.errors import InputError, InputTypeError, NotSymmetricError
+from bistochastic.core.errors import (
+    InputError,
+    InputTypeError,
+    NotSymmetricError,
+    several,
+)
 from bistochastic.core.protocols import Graph
 
 TILE = 512  # rows and columns compared with their mirror in one go
@@ -60,13 +65,24 @@ def hold(S):
         return _hold_tensor(S)
     if hasattr(S, "columns") and hasattr(S, "index") and hasattr(S, "to_numpy"):
         return _hold_frame(S)
-    if isinstance(S, np.matrix | np.ma.MaskedArray):
+    if isinstance(S, np.matrix):
+        raise InputTypeError("S is an np.matrix; pass np.asarray(S).")
+    if isinstance(S, np.ma.MaskedArray):
+        raise InputTypeError("S is masked; pass S.filled(0) if a gap means no edge.")
+    return _hold_dense(S if is_array_api_obj(S) else _array(S), lambda M: M)
+
+
+def _array(S):
+    try:
+        array = np.asarray(S)
+    except ValueError:
+        array = np.asarray(None)
+    if array.ndim == 0:
         raise InputTypeError(
-            f"S is a {type(S).__name__}, whose products or gaps mean something else "
-            "than those of an array. Pass np.asarray(S), or S.filled(0) where a gap "
-            "means no edge."
+            f"S is a {type(S).__name__} that does not make a matrix; pass an array, a "
+            "sparse matrix, a tensor or a list of rows of equal length."
         )
-    return _hold_dense(S if is_array_api_obj(S) else np.asarray(S), lambda M: M)
+    return array
 
 
 def _hold_frame(S):
@@ -193,11 +209,14 @@ def _asymmetry(S, xp):
 
 
 def _refuse(i, j, here, there, tolerated):
+    one_sided = " If S holds one triangle only, complete it: triu(S) + triu(S, 1).T."
     raise NotSymmetricError(
         f"S is not symmetric: S[{i}, {j}] = {here:.6g} but S[{j}, {i}] = {there:.6g}, "
         f"a difference of {abs(here - there):.3g}; rounding is allowed {tolerated:g} "
         "of the largest entries of these rows. Theorem 2 needs S equal to its "
         "transpose. Symmetrize it with (S + S.T) / 2, Eq. (16)."
+        + one_sided
+        * (here == 0 or there == 0)
     )
 
 
@@ -237,9 +256,10 @@ def _check_range(values, xp, place):
             k = int(bad.argmax())
             i, j = place(k)
             raise InputError(
-                f"S[{i}, {j}] = {flat[k]:.6g} is {what} ({int(bad.sum())} such "
-                "entries). The Marcus mapping is defined for finite S >= 0 (Theorem "
-                "2); replace them, with 0 where there is no edge."
+                f"S[{i}, {j}] = {flat[k]:.6g} is {what} "
+                f"({several(int(bad.sum()), 'such entry', 'such entries')}). The "
+                "Marcus mapping is defined for finite S >= 0 (Theorem 2); replace "
+                "them, with 0 where there is no edge."
             )
     return hi
 

@@ -52,6 +52,16 @@ def test_slow_but_steady_progress_is_not_a_stall():
     assert done.status is Status.CONVERGED
 
 
+def test_what_was_not_measured_counts_but_is_not_judged():
+    done = run(points([1.0, None, None, 0.1, None, 0.01]), tol=0.05, max_iter=10)
+    assert done.n_iter == 6
+    assert done.residuals == (1.0, 0.1, 0.01)
+    done = run(points([1.0, None, None, None]), tol=0.05, max_iter=3)
+    assert done.status is Status.LIMIT
+    assert done.n_iter == 3
+    assert done.value[0] == 0
+
+
 def test_every_status_is_a_sentence():
     words = {status.name: str(status) for status in Status}
     assert words["CYCLED"].startswith("cycled: ")

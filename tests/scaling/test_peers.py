@@ -10,7 +10,7 @@ from matrices import sparse_symmetric
 
 
 def test_POT_s_plan_with_cost_minus_log_S_is_M(rng):
-    need("ot")
+    need("ot", "POT")
     import ot
 
     for _ in range(10):

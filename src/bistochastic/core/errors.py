@@ -37,6 +37,11 @@ class SupportError(InputError):
         return type(self), (self.args[0], self.report)
 
 
+def several(number: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun, as in ``1 row`` and ``2 rows``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def listed(items: Iterable[Any], most: int = 5) -> str:
     """Write the first few items of a list for a message, as in ``4, 9, 12, ...``."""
     words = [str(item) for item in islice(items, most + 1)]

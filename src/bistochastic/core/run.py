@@ -35,18 +35,16 @@ class Run:
         The iterate with the smallest residual.
     status : Status
         How the run ended.
+    n_iter : int
+        Number of iterates.
     residuals : tuple of float
-        The residual of every iterate.
+        The residuals that were measured: of every iterate, unless that costs extra.
     """
 
     value: Any
     status: Status
+    n_iter: int
     residuals: tuple[float, ...]
-
-    @property
-    def n_iter(self) -> int:
-        """Number of iterates that were looked at."""
-        return len(self.residuals)
 
     @property
     def residual(self) -> float:
@@ -62,13 +60,14 @@ def run(
     Parameters
     ----------
     steps : iterator of (value, residual)
-        The algorithm. Values must not be changed after they were yielded.
+        The algorithm. Values must not be changed after they were yielded. A residual
+        may be None where it was not measured; that of the first must be.
     tol : float
         Wanted residual.
     max_iter : int
-        How many iterates to look at.
+        How many iterates to draw.
     patience : int, default=100
-        How many iterates, at least 2, may pass without a new smallest residual.
+        How many measured ones, at least 2, may pass without a new smallest residual.
 
     Returns
     -------
@@ -82,7 +81,11 @@ def run(
     recent: tuple[Any, ...] = ()
     status = Status.LIMIT
     with np.errstate(all="ignore"):  # what is not finite is judged here
-        for value, residual in steps:
+        for n_iter, (value, residual) in enumerate(steps, start=1):
+            if residual is None:
+                if n_iter < max_iter:
+                    continue
+                break
             error = float(residual)  # the only wait for a device
             residuals.append(error)
             if best is None or error < least:
@@ -102,9 +105,9 @@ def run(
             if waited >= patience:
                 status = Status.CYCLED if _alternate(recent) else Status.STALLED
                 break
-            if len(residuals) >= max_iter:
+            if n_iter >= max_iter:
                 break
-    return Run(best, status, tuple(residuals))
+    return Run(best, status, n_iter, tuple(residuals))
 
 
 def _alternate(recent: tuple[Any, ...]) -> bool:

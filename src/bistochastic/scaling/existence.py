@@ -8,7 +8,7 @@ from array_api_compat import array_namespace
 
 from bistochastic.core.errors import SupportError
 from bistochastic.core.protocols import Graph
-from bistochastic.scaling.support import SupportReport, analyse
+from bistochastic.scaling.support import SupportReport, analyze
 
 SHIFT = 0.1  # of the mean row sum, what "regularize" adds to the diagonal
 PRUNE = 'Pass unsupported="prune" to leave out what cannot be scaled.'
@@ -56,7 +56,7 @@ def support(S):
     diagonal = S.diagonal()
     if bool(array_namespace(diagonal).all(diagonal > 0)):
         return SupportReport("total")
-    return analyse(S.pattern(), S.fast)
+    return analyze(S.pattern(), S.fast)
 
 
 def scalable(S, unsupported, *, equal_marginals=True):
@@ -78,22 +78,22 @@ def scalable(S, unsupported, *, equal_marginals=True):
         The graph to scale and what was done to it.
     """
     report = support(S)
-    hopeless = report.kind != "total" if equal_marginals else report.zero_rows.size
-    if not hopeless:
+    if not (report.kind != "total" if equal_marginals else report.zero_rows.size):
         return Scalable(S, None, report)
-    if unsupported == "raise":
-        raise SupportError(f"{report} {PRUNE} {REGULARIZE}", report)
+    if equal_marginals:
+        kept = np.flatnonzero(report.row_blocks >= 0)
+    else:
+        kept = np.setdiff1d(np.arange(S.n), report.zero_rows)
     if unsupported == "regularize":
         ones = S.ones()
         mean = float(array_namespace(ones).sum(S.apply(ones))) / S.n
         shift = SHIFT * mean if mean > 0 else 1.0
         return Scalable(S.shifted(shift), None, report, shift)
-    if equal_marginals:
-        kept = np.flatnonzero(report.row_blocks >= 0)
-        S = S.cut(report.row_blocks, report.column_blocks)
-    else:
-        kept = np.setdiff1d(np.arange(S.n), report.zero_rows)
     if kept.size == 0:
-        said = f"{report} Pruning would leave nothing. {REGULARIZE}"
+        said = f"{report} Nothing would be left after pruning. {REGULARIZE}"
         raise SupportError(said, report)
+    if unsupported == "raise":
+        raise SupportError(f"{report} {PRUNE} {REGULARIZE}", report)
+    if equal_marginals:
+        S = S.cut(report.row_blocks, report.column_blocks)
     return Scalable(S, None if kept.size == S.n else kept, report)

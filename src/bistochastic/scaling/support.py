@@ -6,15 +6,17 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bistochastic.core.errors import listed
+from bistochastic.core.errors import listed, several
 from bistochastic.scaling.matching import greedy_matching, maximum_matching
+
+_MANY = "positive entries"
 
 
 def _none():
     return np.empty(0, dtype=np.intp)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SupportReport:
     """Whether S has a doubly stochastic scaling, and what stands in its way.
 
@@ -47,8 +49,15 @@ class SupportReport:
     )
     crowded: np.ndarray = field(default_factory=_none)
     contested: np.ndarray = field(default_factory=_none)
-    row_blocks: np.ndarray | None = field(default=None, repr=False)
-    column_blocks: np.ndarray | None = field(default=None, repr=False)
+    row_blocks: np.ndarray | None = None
+    column_blocks: np.ndarray | None = None
+
+    def __repr__(self):
+        return (
+            f"SupportReport(kind={self.kind!r}, {self.zero_rows.size:,} zero rows, "
+            f"{self.crowded.size:,} crowded rows, {self.unsupported[0].size:,} "
+            "unsupported entries)"
+        )
 
     def __str__(self):
         """Say what was found, in sentences a person can act on."""
@@ -59,26 +68,30 @@ class SupportReport:
             )
         said = {
             "partial": "S has support but not total support (Definition 1).",
-            "none": "S has no support: it has no positive diagonal (Definition 1).",
+            "none": (
+                "S has no support: there is no way to pick one positive entry in every "
+                "row and column (Definition 1)."
+            ),
         }[self.kind]
         if self.zero_rows.size:
-            said += f" {self.zero_rows.size} row(s) are zero: {listed(self.zero_rows)}."
+            rows = several(self.zero_rows.size, "row is", "rows are")
+            said += f" {rows} zero: {listed(self.zero_rows)}."
         if self.crowded.size:
             said += (
-                f" {self.crowded.size} row(s) ({listed(self.crowded)}) have positive "
-                f"entries only in {self.contested.size} column(s) "
+                f" {self.crowded.size:,} rows ({listed(self.crowded)}) have positive "
+                f"entries only in {several(self.contested.size, 'column')} "
                 f"({listed(self.contested)})."
             )
         if self.unsupported[0].size:
             pairs = (f"({i}, {j})" for i, j in zip(*self.unsupported, strict=True))
             said += (
-                f" {self.unsupported[0].size} positive entries cannot stay positive in "
-                f"a doubly stochastic matrix: {listed(pairs)}."
+                f" {several(self.unsupported[0].size, 'positive entry', _MANY)} cannot "
+                f"stay positive in a doubly stochastic matrix: {listed(pairs)}."
             )
         return said
 
 
-def analyse(pattern, fast=lambda text: text):
+def analyze(pattern, fast=lambda text: text):
     """Find which entries of a symmetric pattern lie on a positive diagonal.
 
     Parameters
