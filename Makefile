@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 help:
 	@echo "make demo         scale a built-in clustered graph and say what happened"
 	@echo "make test         run the tests that need only the core"
-	@echo "make test-extras  install the extras (CPU torch, pandas, POT) and run all tests"
+	@echo "make test-extras  install the extras (torch, pandas, POT) and run all tests"
 	@echo "make check        style, spelling, layers, docstrings, types"
 	@echo "make bench        the mapping against its peers, about ten minutes"
 
@@ -37,6 +37,7 @@ bench: $(VENV)/bench
 $(VENV)/core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Python 3.11 or newer is needed; name one with 'make PYTHON=... $(MAKECMDGOALS)'"; exit 1; }
+	@echo "Setting up $(VENV), about half a minute ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
 	touch $@
@@ -49,7 +50,8 @@ $(VENV)/check: $(VENV)/core
 	$(PIP) --editable '.[check]'
 	touch $@
 
-# torch is pinned so that pip takes a CPU build where one is at hand
+# One version of torch, which an index with CPU builds can offer; the package itself
+# takes any from 2.4 on.
 $(VENV)/extras: $(VENV)/test
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[test,gpu,extras]'

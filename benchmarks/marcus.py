@@ -259,7 +259,7 @@ def verdict(tables):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES)
+        "families", nargs="*", metavar="FAMILY", help=", ".join(map(repr, FAMILIES))
     )
     parser.add_argument("--n", type=int, default=100_000)
     parser.add_argument("--threads", type=int, default=2)

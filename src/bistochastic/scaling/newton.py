@@ -1,4 +1,4 @@
-"""Newton's method for u * (S u) = 1, in log u, with conjugate gradients."""
+"""Newton's method for the diagonal D of Theorem 2, in log u, by conjugate gradients."""
 
 from array_api_compat import array_namespace
 
