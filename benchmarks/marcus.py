@@ -31,7 +31,7 @@ PASSES = 10_000  # for methods that may need more than anyone would wait for
 PEER = "    {:<22} {:>7} passes {:>9.3f} s, {:>8.1f} times auto, residual {:.1e}"
 
 
-def best_of(calls, times=15, patience=20):
+def best_of(calls, times=15, patience=5):
     """Return results and least times of calls in turn, so that all see the same noise.
 
     A call that has taken `patience` seconds in all is not repeated.

@@ -153,6 +153,17 @@ def test_the_residual_is_that_of_the_matrix(method, tol):
     assert result.converged == (error <= tol)
 
 
+@pytest.mark.parametrize("far", [200, 300, 700])
+@pytest.mark.parametrize("n", [3, 5, 11])
+def test_odd_cycles_converge_from_far_away(n, far):
+    cycle = np.roll(np.eye(n), 1, axis=0)
+    start = np.exp(far * (-1.0) ** np.arange(n))
+    for method in ("auto", "newton"):
+        result = marcus_mapping(cycle + cycle.T, method=method, initial=start)
+        assert result.converged
+        np.testing.assert_allclose(result.matrix, (cycle + cycle.T) / 2, atol=1e-9)
+
+
 def test_a_warm_start_saves_products(rng):
     S = sparse_symmetric(rng, 40)
     first = marcus_mapping(S)
@@ -179,6 +190,8 @@ def test_a_warm_start_saves_products(rng):
         ({"initial": [1, 0, 2]}, r"initial\[1\] is 0 \(1 such"),
         ({"initial": [1, np.nan, 2]}, r"initial\[1\] is nan"),
         ({"initial": "abc"}, "initial must be a vector"),
+        ({"initial": [1, 2j, 3]}, "initial must be a vector"),
+        ({"marginals": [10**400, 1, 1]}, "marginals must be a vector"),
         ({"marginals": [1, -1, 2]}, r"marginals\[1\] is -1"),
         ({"marginals": [[1, 1, 2]]}, "marginals must be a vector of 3"),
         ({"marginals": [1, np.inf, 2]}, r"marginals\[1\] is inf"),

@@ -90,6 +90,25 @@ def test_a_sparse_matrix_that_is_not_square_or_empty_is_refused():
         marcus_mapping(sp.csr_array((4, 4)))
 
 
+@pytest.mark.parametrize("index", [10**7, -5])
+def test_coordinates_outside_the_shape_are_refused(index):
+    S = sp.coo_array(np.eye(1000))
+    S.coords[0][:] = index
+    with pytest.raises(InputError, match="outside its shape"):
+        support(S)
+
+
+def test_a_tiny_entry_among_others():
+    S = sp.csr_array(np.diag([1.0, 1e-310]))
+    np.testing.assert_allclose(marcus_mapping(S).matrix.toarray(), np.eye(2))
+
+
+@pytest.mark.parametrize("value", [1.7e308, 4e307])
+def test_the_largest_numbers(value):
+    M = marcus_mapping(np.full((2, 2), value)).matrix
+    np.testing.assert_allclose(M, 0.5)
+
+
 @pytest.mark.parametrize("form", ["csr", "csc"])
 def test_a_broken_sparse_matrix_is_refused_before_it_is_read(form):
     S = sp.csr_array(PATH).asformat(form)
@@ -275,7 +294,6 @@ def test_tensors_come_back_as_tensors():
         for kind in (S, S.to_sparse_csr()):
             result = marcus_mapping(kind)
             assert result.matrix.layout is kind.layout
-            assert result.scaling.dtype is result.matrix.dtype
             assert result.matrix.dtype is (torch.float32 if single else torch.float64)
             assert row_error(as_numpy(result.matrix)) < (1e-5 if single else 1e-10)
 

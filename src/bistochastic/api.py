@@ -17,6 +17,7 @@ from bistochastic.scaling.marcus import LIMITS, marcus
 from bistochastic.scaling.support import SupportReport
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}
+FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
 CURES = ("raise", "prune", "regularize")
 
 
@@ -160,7 +161,7 @@ def marcus_mapping(
     tol : float, optional
         Largest relative error of a row sum; 1e-10, or 1e-5 in single precision.
     max_iter : int, optional
-        Most iterates; 300 for "auto" and "newton", 10,000 for the others.
+        Most iterates; 1,000 for "auto" and "newton", 10,000 for the others.
     unsupported : {"raise", "prune", "regularize"}, default="raise"
         What to do where S has no total support, so that no D exists. ``"prune"``
         drops the entries in ``result.support.unsupported`` and leaves the rows in
@@ -223,7 +224,8 @@ def marcus_mapping(
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     u = core.ones()
     if initial is not None:
-        u = core.vector(_positive(initial, "initial", n, rows) * held.unit)
+        u = _positive(initial, "initial", n, rows) * held.unit
+        u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
     done = marcus(
         core,
         u,
@@ -247,7 +249,7 @@ def marcus_mapping(
         residuals=done.residuals,
         support=ready.report,
         dropped=np.delete(np.arange(n), rows),
-        shift=ready.shift * held.unit**2,
+        shift=ready.shift * held.unit * held.unit,
     )
     if not result.converged:
         _warn(result, method, equal)
@@ -273,13 +275,14 @@ def _check_options(method, tol, max_iter, unsupported):
 def _positive(values, name, n, rows=slice(None)):
     """Return the entries `rows` of a vector of n numbers, if these are positive."""
     try:
-        values = on_cpu(values).astype(np.float64)
+        values = on_cpu(values)
     except (TypeError, ValueError):
         values = np.empty(())
-    if values.shape != (n,):
+    if values.shape != (n,) or values.dtype.kind not in "fiub":
         raise InputError(
             f"{name} must be a vector of {n} positive numbers, one for each row of S."
         )
+    values = values.astype(np.float64)
     part = values[rows]
     bad = ~((part > 0) & (part < np.inf))
     if bad.any():

@@ -144,18 +144,15 @@ def _hold_tensor(S):
 
     _check_shape(S.shape)
     bits = _bits(S.dtype, array_namespace(S))
-    S = S.to(torch.float32 if bits == 32 else torch.float64)
+    dtype = torch.float32 if bits == 32 else torch.float64
+    S = S.to(torch.float64)
     held, unit = _checked_csr(to_scipy(S), bits)
-    return Held(TorchCsr(from_scipy(held, S)), lambda M: M, bits, unit)
+    return Held(TorchCsr(from_scipy(held, S)), lambda M: M.to(dtype), bits, unit)
 
 
 def _checked_csr(S, bits):
     """Return a canonical, symmetric CSR array of doubles, and its unit."""
-    try:
-        if hasattr(S, "check_format"):  # a conversion would trust the indices
-            S.check_format(full_check=True)
-    except ValueError as error:
-        raise InputError(f"S is not a valid sparse matrix: {error}.") from None
+    _check_structure(S)
     S = csr_array(S)  # shares what it can
     if S.dtype != np.float64:
         S = S.astype(np.float64)
@@ -165,10 +162,24 @@ def _checked_csr(S, bits):
         S.eliminate_zeros()
     hi = _check_range(S.data, np, lambda k: _place(S, k)) if S.nnz else 0.0
     S = _symmetric_csr(S, bits)
-    if S.nnz == 0 or 1 / LARGEST[64] <= hi <= LARGEST[64]:
+    lo = float(S.data.min(initial=1.0))
+    if S.nnz == 0 or (lo >= 1 / LARGEST[64] and hi <= LARGEST[64]):
         return S, 1.0
-    unit = _unit(float(S.data.min()), hi)
+    unit = _unit(lo, hi)
     return S / unit / unit, unit
+
+
+def _check_structure(S):
+    """Refuse indices out of bounds, which a conversion or a product would trust."""
+    try:
+        if hasattr(S, "check_format"):
+            S.check_format(full_check=True)
+        elif S.format == "coo" and S.nnz:
+            first, last = min(map(np.min, S.coords)), max(map(np.max, S.coords))
+            if first < 0 or last >= S.shape[0]:
+                raise ValueError("a coordinate lies outside its shape")
+    except ValueError as error:
+        raise InputError(f"S is not a valid sparse matrix: {error}.") from None
 
 
 def _symmetric_csr(S, bits):

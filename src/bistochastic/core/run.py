@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 PROGRESS = 0.999  # a residual that fell by less than this factor has not fallen
+ROUNDING = 1e-12  # a residual this small that does not fall has hit rounding
 
 
 class Status(Enum):
@@ -100,9 +101,10 @@ def run(
                 mark, waited, recent = error, 0, ()
             else:
                 waited += 1
-            if waited >= patience - 2:  # not before: values are large
-                recent = (*recent, value)
-            if waited >= patience:
+            allowed = patience if least > ROUNDING else min(patience, 20)
+            if waited >= allowed - 2:  # not before: values are large
+                recent = (*recent[-2:], value)
+            if waited >= allowed and len(recent) == 3:
                 status = Status.CYCLED if _alternate(recent) else Status.STALLED
                 break
             if n_iter >= max_iter:

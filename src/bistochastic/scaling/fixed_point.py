@@ -58,8 +58,26 @@ def damped(S, u, m=1.0):
     tuple of (array of shape (n,), scalar)
         The iterate and the largest error of its row sums.
     """
-    xp = array_namespace(u)
     while True:
         v = S.apply(u)
         yield u, worst(u * v, m)
-        u = xp.sqrt(m * u / v)
+        u = damped_step(u, v, m)
+
+
+def damped_step(u, v, m):
+    """Return sqrt(m u / v), by roots, since u / v may leave the range of numbers.
+
+    Parameters
+    ----------
+    u, v : arrays of shape (n,)
+        The iterate and its product S u.
+    m : array of shape (n,) or float
+        Wanted row sums.
+
+    Returns
+    -------
+    array of shape (n,)
+        The next iterate.
+    """
+    xp = array_namespace(u)
+    return xp.sqrt(m * u) / xp.sqrt(v)

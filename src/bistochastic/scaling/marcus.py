@@ -2,18 +2,16 @@
 
 import math
 
-from array_api_compat import array_namespace
-
 from bistochastic.core.run import run
 from bistochastic.scaling.alternating import alternating
-from bistochastic.scaling.fixed_point import damped, fixed_point
+from bistochastic.scaling.fixed_point import damped, damped_step, fixed_point
 from bistochastic.scaling.newton import newton
 from bistochastic.scaling.rows import worst
 
 # method -> (iterates looked at by default, iterates without progress)
 LIMITS = {
-    "auto": (300, 50),
-    "newton": (300, 50),
+    "auto": (1000, 250),
+    "newton": (1000, 250),
     "damped": (10_000, 100),
     "alternating": (10_000, 100),
     "fixed_point": (10_000, 100),
@@ -79,13 +77,12 @@ def auto(S, u, m, tol):
     tuple of (array of shape (n,), scalar)
         The iterate and the largest error of its row sums.
     """
-    xp = array_namespace(u)
     errors = []
     while True:
         v = S.apply(u)
         error = worst(u * v, m)
         yield u, error
-        u = xp.sqrt(m * u / v)
+        u = damped_step(u, v, m)
         errors.append(float(error))
         if len(errors) >= LOOKS and _left(errors, tol) > FEW:
             del v  # as large as u

@@ -2,10 +2,11 @@
 
 from array_api_compat import array_namespace
 
+from bistochastic.scaling.fixed_point import damped_step
 from bistochastic.scaling.rows import worst
 
 NEAR = 0.9  # largest error of a row sum at which Newton steps begin
-LONGEST = 3.0  # largest change of log u in one step
+LONGEST = 20.0  # largest change of log u in one step
 LOOSEST, TIGHTEST = 0.25, 1e-3  # relative accuracy of the linear systems
 MOST_PRODUCTS = 1000  # in one linear system
 MOST_HALVINGS = 12
@@ -82,7 +83,7 @@ def _search(S, u, v, r, direction, m):
 
 
 def _damped(S, u, v, m):
-    u = array_namespace(u).sqrt(m * u / v)
+    u = damped_step(u, v, m)
     v = S.apply(u)
     return u, v, u * v
 
