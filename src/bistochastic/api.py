@@ -1,96 +1,21 @@
 """The functions that users call."""
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.errors import InputError, several
 from bistochastic.core.run import Status
 from bistochastic.input import hold
 from bistochastic.scaling import existence
 from bistochastic.scaling.existence import scalable
-from bistochastic.scaling.marcus import LIMITS, marcus
-from bistochastic.scaling.support import SupportReport
+from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
 CURES = ("raise", "prune", "regularize")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MarcusResult:
-    """The doubly stochastic matrix M(S) = DSD, and how it was found.
-
-    Attributes
-    ----------
-    matrix : same kind as S
-        M(S): symmetric to the bit, zero where S is zero. After pruning it is M of what
-        was left of S, after regularizing M of S plus `shift` times the identity.
-    scaling : array of shape (n,)
-        The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``, with what
-        was left of S or the shifted S where it was pruned or regularized. Zero for
-        rows in `dropped`.
-    status : Status
-        How the iteration ended; its value is a sentence.
-    n_iter : int
-        Number of iterates.
-    n_products : int
-        Products of S with a vector, every one counted.
-    residual : float
-        Largest relative error of the row sums of `matrix`, dropped rows aside.
-    residuals : tuple of float
-        The same for every iterate at which it was measured.
-    support : SupportReport
-        Why the mapping exists, or what stood in its way.
-    dropped : array of int
-        Rows left zero by ``unsupported="prune"``.
-    shift : float
-        What ``unsupported="regularize"`` added to the diagonal; 0.0 if nothing.
-    """
-
-    matrix: Any
-    scaling: Any
-    status: Status
-    n_iter: int
-    n_products: int
-    residual: float
-    residuals: tuple[float, ...]
-    support: SupportReport
-    dropped: np.ndarray
-    shift: float
-
-    @property
-    def converged(self):
-        """Whether every row sum is within the tolerance."""
-        return self.status is Status.CONVERGED
-
-    def __repr__(self):
-        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
-        return (
-            f"MarcusResult({kind} of shape {tuple(self.matrix.shape)}, "
-            f"{self.status.name}, residual={self.residual:.1e}, n_iter={self.n_iter}, "
-            f"n_products={self.n_products}, support={self.support.kind!r}, "
-            f"{several(self.dropped.size, 'row')} dropped, shift={self.shift:.3g})"
-        )
-
-    def __str__(self):
-        """Say in sentences how it went."""
-        said = (
-            f"{self.status}; row sums off by at most {self.residual:.1e} after "
-            f"{several(self.n_products, 'product')}."
-        )
-        if self.dropped.size:
-            said += (
-                f" {several(self.dropped.size, 'row')} left zero: "
-                f"{listed(self.dropped)}."
-            )
-        if self.shift:
-            said += f" {self.shift:.3g} was added to the diagonal."
-        return said[0].upper() + said[1:]
 
 
 def support(S):

@@ -59,18 +59,18 @@ def damped(S, u, m=1.0):
         The iterate and the largest error of its row sums.
     """
     while True:
-        v = S.apply(u)
-        yield u, worst(u * v, m)
-        u = damped_step(u, v, m)
+        r = u * S.apply(u)
+        yield u, worst(r, m)
+        u = damped_step(u, r, m)
 
 
-def damped_step(u, v, m):
-    """Return sqrt(m u / v), by roots, since u / v may leave the range of numbers.
+def damped_step(u, r, m):
+    """Return sqrt(m u / (S u)), as u / sqrt(r / m): u / (S u) may overflow.
 
     Parameters
     ----------
-    u, v : arrays of shape (n,)
-        The iterate and its product S u.
+    u, r : arrays of shape (n,)
+        The iterate and its row sums u * (S u).
     m : array of shape (n,) or float
         Wanted row sums.
 
@@ -79,5 +79,4 @@ def damped_step(u, v, m):
     array of shape (n,)
         The next iterate.
     """
-    xp = array_namespace(u)
-    return xp.sqrt(m * u) / xp.sqrt(v)
+    return u / array_namespace(u).sqrt(r / m)

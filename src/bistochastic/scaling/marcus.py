@@ -1,12 +1,18 @@
 """The Marcus mapping M(S) = DSD of Eq. (1), Theorem 2 and Eq. (17), by any method."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
-from bistochastic.core.run import run
+import numpy as np
+
+from bistochastic.core.errors import listed, several
+from bistochastic.core.run import Status, run
 from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, damped_step, fixed_point
 from bistochastic.scaling.newton import newton
 from bistochastic.scaling.rows import worst
+from bistochastic.scaling.support import SupportReport
 
 # method -> (iterates looked at by default, iterates without progress)
 LIMITS = {
@@ -18,6 +24,78 @@ LIMITS = {
 }
 LOOKS = 3  # damped steps before the first judgment
 FEW = 12  # damped steps that are fewer than a Newton run would need
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarcusResult:
+    """The doubly stochastic matrix M(S) = DSD, and how it was found.
+
+    Attributes
+    ----------
+    matrix : same kind as S
+        M(S): symmetric to the bit, zero where S is zero. After pruning it is M of what
+        was left of S, after regularizing M of S plus `shift` times the identity.
+    scaling : array of shape (n,)
+        The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``, with what
+        was left of S or the shifted S where it was pruned or regularized. Zero for
+        rows in `dropped`.
+    status : Status
+        How the iteration ended; its value is a sentence.
+    n_iter : int
+        Number of iterates.
+    n_products : int
+        Products of S with a vector, every one counted.
+    residual : float
+        Largest relative error of the row sums of `matrix`, dropped rows aside.
+    residuals : tuple of float
+        The same for every iterate at which it was measured.
+    support : SupportReport
+        Why the mapping exists, or what stood in its way.
+    dropped : array of int
+        Rows left zero by ``unsupported="prune"``.
+    shift : float
+        What ``unsupported="regularize"`` added to the diagonal; 0.0 if nothing.
+    """
+
+    matrix: Any
+    scaling: Any
+    status: Status
+    n_iter: int
+    n_products: int
+    residual: float
+    residuals: tuple[float, ...]
+    support: SupportReport
+    dropped: np.ndarray
+    shift: float
+
+    @property
+    def converged(self):
+        """Whether every row sum is within the tolerance."""
+        return self.status is Status.CONVERGED
+
+    def __repr__(self):
+        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
+        return (
+            f"MarcusResult({kind} of shape {tuple(self.matrix.shape)}, "
+            f"{self.status.name}, residual={self.residual:.1e}, n_iter={self.n_iter}, "
+            f"n_products={self.n_products}, support={self.support.kind!r}, "
+            f"{several(self.dropped.size, 'row')} dropped, shift={self.shift:.3g})"
+        )
+
+    def __str__(self):
+        """Say in sentences how it went."""
+        said = (
+            f"{self.status}; row sums off by at most {self.residual:.1e} after "
+            f"{several(self.n_products, 'product')}."
+        )
+        if self.dropped.size:
+            said += (
+                f" {several(self.dropped.size, 'row')} left zero: "
+                f"{listed(self.dropped)}."
+            )
+        if self.shift:
+            said += f" {self.shift:.3g} was added to the diagonal."
+        return said[0].upper() + said[1:]
 
 
 def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
@@ -79,13 +157,13 @@ def auto(S, u, m, tol):
     """
     errors = []
     while True:
-        v = S.apply(u)
-        error = worst(u * v, m)
+        r = u * S.apply(u)
+        error = worst(r, m)
         yield u, error
-        u = damped_step(u, v, m)
+        u = damped_step(u, r, m)
         errors.append(float(error))
         if len(errors) >= LOOKS and _left(errors, tol) > FEW:
-            del v  # as large as u
+            del r  # as large as u
             yield from newton(S, u, m, tol)
 
 

@@ -43,14 +43,14 @@ def newton(S, u, m=1.0, tol=0.0):
     """
     xp = array_namespace(u)
     solve = S.fast(conjugate_gradients)
-    v = S.apply(u)
-    r = u * v
+    r = u * S.apply(u)
     before = None
     while True:
         error = worst(r, m)
         yield u, error
         if not float(error) < NEAR:
-            u, v, r = _damped(S, u, v, m)
+            u = damped_step(u, r, m)
+            r = u * S.apply(u)
             before = None
             continue
         size = float(xp.sum((r - m) ** 2))
@@ -59,10 +59,10 @@ def newton(S, u, m=1.0, tol=0.0):
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
         direction = solve(S, u, r, m - r, accuracy, MOST_PRODUCTS)
-        u, v, r = _search(S, u, v, r, direction, m)
+        u, r = _search(S, u, r, direction, m)
 
 
-def _search(S, u, v, r, direction, m):
+def _search(S, u, r, direction, m):
     """Halve the Newton step until the potential falls; damped step if it never does."""
     xp = array_namespace(u)
     rounding = 2 * xp.finfo(u.dtype).eps * float(xp.sum(r))
@@ -73,19 +73,13 @@ def _search(S, u, v, r, direction, m):
     for _ in range(MOST_HALVINGS):
         trial = xp.exp(step * direction)
         trial *= u
-        product = S.apply(trial)
-        sums = trial * product
+        sums = trial * S.apply(trial)
         change = 0.5 * float(xp.sum(sums - r)) - step * pull
         if change <= 1e-4 * step * slope + rounding:
-            return trial, product, sums
+            return trial, sums
         step /= 2
-    return _damped(S, u, v, m)
-
-
-def _damped(S, u, v, m):
-    u = damped_step(u, v, m)
-    v = S.apply(u)
-    return u, v, u * v
+    u = damped_step(u, r, m)
+    return u, u * S.apply(u)
 
 
 def conjugate_gradients(S, u, r, b, accuracy, limit):
