@@ -82,7 +82,10 @@ def measured(S):
         marcus_mapping(S, tol=TOL)  # compiles
         results, seconds = best_of(calls | {"S @ v": lambda: S @ v})
         _, again = best_of({"S @ v": lambda: S @ v}, 100)
-        memory = {m: peak(few[m] if m in ("damped", "alternating") else calls[m]) for m in METHODS}
+        memory = {
+            m: peak(few[m] if m in ("damped", "alternating") else calls[m])
+            for m in METHODS
+        }
     product = min(seconds["S @ v"], again["S @ v"])
     return product, {
         method: {

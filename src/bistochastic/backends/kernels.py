@@ -23,7 +23,7 @@ from bistochastic.scaling import matching, newton
 def conjugate_gradients(
     S: Any, u: np.ndarray, r: np.ndarray, b: np.ndarray, accuracy: float, limit: int
 ) -> np.ndarray:
-    """Solve the Newton system, with two passes over the vectors for each product."""
+    """Solve the Newton system, with one pass over the vectors for each product."""
     matrix = S.native()
     x, q, uq, Hq = (np.empty_like(b) for _ in range(4))
     S.n_products += _conjugate_gradients(
@@ -48,28 +48,30 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     products = 0
     while products < limit:
         products += 1
-        curvature = 0.0
+        curvature = cross = square = 0.0
         for i in prange(n):
             total = 0.0
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
                 total += data[k] * uq[np.uint64(indices[k])]
             Hq[i] = r[i] * q[i] + u[i] * total
             curvature += q[i] * Hq[i]
+            cross += b[i] * Hq[i] / r[i]
+            square += Hq[i] * Hq[i] / r[i]
         if not curvature > 0:
             break
         step = size / curvature
-        last, size = size, 0.0
+        # the next size, known in advance, lets one pass do what follows
+        ratio = max(0.0, 1.0 + (step * square - 2.0 * cross) * step / size)
+        size = 0.0
         for i in prange(n):
             x[i] += step * q[i]
             b[i] -= step * Hq[i]
-            Hq[i] = b[i] / r[i]
-            size += b[i] * Hq[i]
+            z = b[i] / r[i]
+            size += b[i] * z
+            q[i] = z + ratio * q[i]
+            uq[i] = u[i] * q[i]
         if not size > goal:
             break
-        ratio = size / last
-        for i in prange(n):
-            q[i] = Hq[i] + ratio * q[i]
-            uq[i] = u[i] * q[i]
     return products
 
 
