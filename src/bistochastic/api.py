@@ -1,17 +1,21 @@
 """The functions that users call."""
 
+import math
 import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.errors import InputError, several
-from bistochastic.core.run import Status
-from bistochastic.input import hold
-from bistochastic.scaling import existence
+from bistochastic.core.errors import InputError, SupportError, several
+from bistochastic.core.run import Status, run
+from bistochastic.input import Wanted, hold
+from bistochastic.scaling import existence, frobenius, transport
 from bistochastic.scaling.existence import scalable
+from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
+from bistochastic.scaling.transport import TransportResult
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
@@ -138,12 +142,12 @@ def marcus_mapping(
     >>> print(result.status)
     converged: the residual is within the tolerance
     """
-    _check_options(method, tol, max_iter, unsupported)
+    _check_choice("method", method, LIMITS)
+    _check_choice("unsupported", unsupported, CURES)
+    _check_limits(tol, max_iter)
     held = hold(S)
     n = held.graph.n
-    m = 1.0 if marginals is None else _positive(marginals, "marginals", n)
-    if equal := bool(np.all(m == np.min(m))):
-        m = float(np.min(m))
+    m, equal = _marginals(marginals, n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
@@ -159,11 +163,7 @@ def marcus_mapping(
         tol=TOLERANCE[held.bits] if tol is None else float(tol),
         max_iter=max_iter,
     )
-    u = done.value
-    if ready.kept is not None:
-        whole = np.zeros(n)
-        whole[rows] = on_cpu(u)
-        u = ready.graph.vector(whole)
+    u = _whole(done.value, ready, n)
     result = MarcusResult(
         matrix=held.restore(ready.graph.scaled(u).native()),
         scaling=u / held.unit,
@@ -177,24 +177,258 @@ def marcus_mapping(
         shift=ready.shift * held.unit * held.unit,
     )
     if not result.converged:
-        _warn(result, method, equal)
+        better = method not in ("auto", "newton")
+        _warn(result, equal, ' Or use method="auto".' if better else "")
     return result
 
 
-def _check_options(method, tol, max_iter, unsupported):
-    for name, value, allowed in (
-        ("method", method, LIMITS),
-        ("unsupported", unsupported, CURES),
-    ):
-        if not (isinstance(value, str) and value in allowed):
-            words = ", ".join(map(repr, allowed))
-            raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
+def entropic_plan(
+    S, *, omega=1.0, tol=None, max_iter=None, unsupported="raise", marginals=None
+):
+    r"""Solve the entropic transport problem with cost -log S, Eq. (24).
+
+    Among the doubly stochastic matrices finds the plan P with the smallest
+    :math:`\langle P, -\log S \rangle + \frac{1}{\omega} \sum_{ij} p_{ij} \log p_{ij}`.
+    It is symmetric, and at omega = 1 it is the Marcus mapping M(S), Eqs. (26)-(28).
+    Large omega makes it sharp, in the limit a cheapest assignment; omega near 0
+    spreads it over the pattern of S.
+
+    Parameters
+    ----------
+    S : array-like, sparse matrix or array, data frame, or torch tensor
+        Symmetric non-negative matrix of shape (n, n), taken as in `marcus_mapping`.
+        A zero is an infinite cost. Logarithms are taken of positive entries only, and
+        powers of S are never formed.
+    omega : float, default=1.0
+        Weight of the cost against the entropy; 1 / omega is the regularization of
+        other libraries.
+    tol : float, optional
+        Largest relative error of a row sum; 1e-10, or 1e-5 in single precision.
+    max_iter : int, optional
+        Most iterates at `omega`; 200 by default.
+    unsupported : {"raise", "prune", "regularize"}, default="raise"
+        What to do where S has no support, so that no plan exists; as in
+        `marcus_mapping`. With support that is not total the problem has a solution
+        all the same, and it is given: the limit in which the entries in
+        ``result.support.unsupported`` are zero.
+    marginals : array-like of shape (n,), optional
+        Positive row sums wanted in place of ones.
+
+    Returns
+    -------
+    TransportResult
+        The plan in the kind of S, the potential, cost and entropy, and how it went.
+
+    Raises
+    ------
+    SupportError
+        If S has no support and `unsupported` is "raise".
+    InputError
+        If S or a parameter cannot be used; the message says what to do.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the row sums did not reach `tol`.
+
+    See Also
+    --------
+    marcus_mapping : The case omega = 1, faster.
+
+    Notes
+    -----
+    Eq. (26) supposes positive multipliers, and the paper does not say when they
+    exist: exactly if S has total support (Theorem 1). Otherwise the minimum of
+    Eq. (24) is the limit of such plans, M of what pruning leaves of S.
+
+    For two different sets, with a rectangular similarity R of a full row and column
+    rank pattern, pass the symmetric ``[[0, R], [R.T, 0]]``; the plan stands in the
+    upper right block.
+
+    The exponents are exact to about 1e-16 times omega times the largest ``|log S|``,
+    which bounds the accuracy of the row sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bistochastic import entropic_plan
+    >>> S = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.8], [0.0, 0.8, 1.0]])
+    >>> for omega in (0.1, 1, 10):
+    ...     print(omega, entropic_plan(S, omega=omega).plan[0].round(3))
+    0.1 [0.567 0.433 0.   ]
+    1 [0.731 0.269 0.   ]
+    10 [0.999 0.001 0.   ]
+    """
+    _check_choice("unsupported", unsupported, CURES)
+    _check_limits(tol, max_iter)
+    if not (isinstance(omega, Real) and 0 < omega < np.inf):
+        raise InputError(
+            f"omega={omega!r}: omega must be positive and finite. For the limit of "
+            "large omega, an assignment, see scipy.optimize.linear_sum_assignment."
+        )
+    held = hold(S, Wanted(double=True))
+    n = held.graph.n
+    m, equal = _marginals(marginals, n)
+    ready = scalable(held.graph, unsupported, equal_marginals=equal, limit=True)
+    rows = slice(None) if ready.kept is None else ready.kept
+    core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
+    scores = core.log()
+    done = transport.plan(
+        scores,
+        float(omega),
+        m if equal else core.vector(m[rows]),
+        tol=TOLERANCE[held.bits] if tol is None else float(tol),
+        max_iter=max_iter,
+    )
+    log_S, a = ready.graph.log(), _whole(done.value, ready, n)
+    P = log_S.exponential(float(omega), a)
+    r = P.apply(P.ones())
+    reward, pull = P.dot(log_S), 2 * float(array_namespace(a).sum(a * r))
+    phi = np.full(n, np.inf)
+    phi[rows] = omega * math.log(held.unit) - on_cpu(done.value) - 0.5
+    result = TransportResult(
+        plan=held.restore(P.native()),
+        potential=ready.graph.vector(phi / omega),
+        cost=-reward - 2 * math.log(held.unit) * float(array_namespace(r).sum(r)),
+        entropy=-omega * reward - pull,
+        omega=float(omega),
+        status=done.status,
+        n_iter=done.n_iter,
+        n_products=scores.n_products,
+        residual=done.residual,
+        residuals=done.residuals,
+        support=ready.report,
+        dropped=np.delete(np.arange(n), rows),
+        shift=ready.shift * held.unit * held.unit,
+    )
+    if not result.converged:
+        _warn(result, equal, " Or lower omega.")
+    return result
+
+
+def project_doubly_stochastic(K, *, method="newton", tol=None, max_iter=None):
+    r"""Find the symmetric doubly stochastic matrix nearest to K.
+
+    Solves :math:`\min_F \|F - K\|_F` over :math:`F \ge 0`, :math:`F = F^\top`,
+    :math:`F 1 = 1`, the normalization of Zass and Shashua (2006). With
+    ``K = -M / (2 * alpha)`` it is the coupled problem of Eq. (13), solved exactly.
+
+    Parameters
+    ----------
+    K : array-like, sparse matrix or array, data frame, or torch tensor
+        Symmetric real matrix of shape (n, n). Of a sparse matrix only the stored
+        entries, zeros among them, may become positive; to allow all, pass it dense.
+    method : {"newton", "alternating"}, default="newton"
+        ``"newton"`` solves the dual problem by semismooth Newton steps.
+        ``"alternating"`` is the published iteration of Zass and Shashua, which ends
+        in a doubly stochastic matrix that is not the nearest; `gap` says how far off.
+    tol : float, optional
+        Largest error of a row sum; 1e-10, or 1e-5 in single precision.
+    max_iter : int, optional
+        Most iterates; 200 for "newton", 10,000 for "alternating".
+
+    Returns
+    -------
+    ProjectionResult
+        The matrix in the kind of K, its potential, the duality gap, and how it went.
+
+    Raises
+    ------
+    SupportError
+        If K is sparse and no doubly stochastic matrix has its pattern.
+    InputError
+        If K or a parameter cannot be used; the message says what to do.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the row sums did not reach `tol`.
+
+    See Also
+    --------
+    marcus_mapping : The nearest in relative entropy, which keeps every edge.
+
+    Notes
+    -----
+    Unlike the Marcus mapping it sets small entries to zero, needs no positive entries
+    and depends on the scale of K: a small K spreads the result, a large one makes it
+    nearly a matching. Row sums are exact to about 1e-16 times the largest entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bistochastic import project_doubly_stochastic
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> project_doubly_stochastic(K).matrix.round(4)
+    array([[0.8333, 0.1667, 0.    ],
+           [0.1667, 0.6667, 0.1667],
+           [0.    , 0.1667, 0.8333]])
+    """
+    _check_choice("method", method, frobenius.MOST)
+    _check_limits(tol, max_iter)
+    held = hold(K, Wanted("K", signed=True, double=True))
+    scores = held.graph
+    report = existence.support(scores.exponential(0.0, 0 * scores.ones()))
+    if report.kind == "none":
+        raise SupportError(
+            "No doubly stochastic matrix has the pattern of K. With S for ones on that "
+            f"pattern: {report} Store more entries, as zeros if need be; a full "
+            "diagonal is enough (Theorem 2).",
+            report,
+        )
+    tol = TOLERANCE[held.bits] if tol is None else float(tol)
+    steps = max_iter or frobenius.MOST[method]
+    done = frobenius.nearest(scores, tol=tol, max_iter=steps)
+    a = done.value
+    F = scores.clipped(1.0, a)
+    if method == "alternating":
+        done = run(frobenius.alternating(scores), tol=tol, max_iter=steps)
+        F = done.value.clipped(1.0, 0 * a)  # without the zeros
+    result = ProjectionResult(
+        matrix=held.restore(F.native()),
+        potential=a,
+        status=done.status,
+        n_iter=done.n_iter,
+        n_products=scores.n_products,
+        residual=done.residual,
+        residuals=done.residuals,
+        gap=frobenius.duality_gap(F, scores, a),
+        support=report,
+    )
+    if not result.converged:
+        _warn(result)
+    return result
+
+
+def _check_choice(name, value, allowed):
+    if not (isinstance(value, str) and value in allowed):
+        words = ", ".join(map(repr, allowed))
+        raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
+
+
+def _check_limits(tol, max_iter):
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
         raise InputError(f"tol={tol!r}: tol must lie strictly between 0 and 1.")
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
         raise InputError(
             f"max_iter={max_iter!r}: max_iter must be a whole number >= 1."
         )
+
+
+def _marginals(values, n):
+    """Return the wanted row sums, one number if they are equal, and whether."""
+    m = np.ones(1) if values is None else _positive(values, "marginals", n)
+    equal = bool(np.all(m == m[0]))
+    return (float(m[0]) if equal else m), equal
+
+
+def _whole(values, ready, n):
+    """Return a vector over all rows, zero for those that take no part."""
+    if ready.kept is None:
+        return values
+    whole = np.zeros(n)
+    whole[ready.kept] = on_cpu(values)
+    return ready.graph.vector(whole)
 
 
 def _positive(values, name, n, rows=slice(None)):
@@ -219,17 +453,15 @@ def _positive(values, name, n, rows=slice(None)):
     return part
 
 
-def _warn(result, method, equal):
+def _warn(result, equal=True, advice=""):
     from sklearn.exceptions import ConvergenceWarning
 
     advice = {
         Status.LIMIT: "Raise max_iter.",
         Status.STALLED: "Raise tol.",
         Status.CYCLED: "Corollary 2 supposes that its iteration converges.",
-        Status.OVERFLOW: "The entries of S are too far apart in size.",
-    }[result.status]
-    if method not in ("auto", "newton"):
-        advice += ' Or use method="auto".'
+        Status.OVERFLOW: "The entries are too far apart in size.",
+    }[result.status] + advice
     if not equal:
         advice = "It may be that no matrix with this pattern has these marginals."
     warnings.warn(

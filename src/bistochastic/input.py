@@ -25,6 +25,29 @@ LARGEST = {32: 1e12, 64: 1e100}  # entries beyond it, or below 1/it, are rescale
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What a caller expects of its matrix.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    signed : bool
+        Whether any real numbers will do, stored zeros being part of the pattern; if
+        not, non-negative ones are wanted and zeros mean no edge.
+    double : bool
+        Whether to compute in double whatever the caller's numbers carry.
+    """
+
+    name: str = "S"
+    signed: bool = False
+    double: bool = False
+
+
+DEFAULT = Wanted()
+
+
+@dataclass(frozen=True)
 class Held:
     """A checked matrix in its holder, and the way back to the caller's kind.
 
@@ -46,130 +69,153 @@ class Held:
     unit: float
 
 
-def hold(S):
-    """Put a symmetric non-negative matrix of any kind into the holder that fits.
+def hold(S, wanted=DEFAULT):
+    """Put a symmetric matrix of any kind into the holder that fits.
 
     Parameters
     ----------
     S : array-like, sparse matrix or array, data frame, or torch tensor
-        Square, real, finite, non-negative, symmetric up to rounding. Not changed.
+        Square, real, finite, symmetric up to rounding. Not changed.
+    wanted : Wanted, optional
+        What the caller expects; by default non-negative numbers.
 
     Returns
     -------
     Held
         The holder and the way back.
     """
+    name = wanted.name
     if issparse(S):
-        return _hold_sparse(S)
+        return _hold_sparse(S, wanted)
     if is_torch_array(S):
-        return _hold_tensor(S)
+        return _hold_tensor(S, wanted)
     if hasattr(S, "columns") and hasattr(S, "index") and hasattr(S, "to_numpy"):
-        return _hold_frame(S)
+        return _hold_frame(S, wanted)
     if isinstance(S, np.matrix):
-        raise InputTypeError("S is an np.matrix; pass np.asarray(S).")
+        raise InputTypeError(f"{name} is an np.matrix; pass np.asarray({name}).")
     if isinstance(S, np.ma.MaskedArray):
-        raise InputTypeError("S is masked; pass S.filled(0) if a gap means no edge.")
-    return _hold_dense(S if is_array_api_obj(S) else _array(S), lambda M: M)
+        raise InputTypeError(
+            f"{name} is masked; pass {name}.filled(0) if a gap means no edge."
+        )
+    array = S if is_array_api_obj(S) else _array(S, name)
+    return _hold_dense(array, wanted, lambda M: M)
 
 
-def _array(S):
+def _array(S, name):
     try:
         array = np.asarray(S)
     except ValueError:
         array = np.asarray(None)
     if array.ndim == 0:
         raise InputTypeError(
-            f"S is a {type(S).__name__} that does not make a matrix; pass an array, a "
-            "sparse matrix, a tensor or a list of rows of equal length."
+            f"{name} is a {type(S).__name__} that does not make a matrix; pass an "
+            "array, a sparse matrix, a tensor or a list of rows of equal length."
         )
     return array
 
 
-def _hold_frame(S):
+def _hold_frame(S, wanted):
     if not S.index.equals(S.columns):
+        name = wanted.name
         raise InputError(
             "The index and the columns of the data frame differ, but row i and column "
-            "i of S must stand for the same point. Reorder it with "
-            "S.loc[labels, labels]."
+            f"i of {name} must stand for the same point. Reorder it with "
+            f"{name}.loc[labels, labels]."
         )
     return _hold_dense(
-        S.to_numpy(), lambda M: type(S)(M, index=S.index, columns=S.columns)
+        S.to_numpy(), wanted, lambda M: type(S)(M, index=S.index, columns=S.columns)
     )
 
 
-def _hold_dense(S, restore):
-    _check_shape(S.shape)
+def _hold_dense(S, wanted, restore):
+    _check_shape(S.shape, wanted.name)
     xp = array_namespace(S)
-    bits = _bits(S.dtype, xp)
-    S = xp.astype(S, xp.float32 if bits == 32 else xp.float64, copy=False)
+    bits = _bits(S.dtype, xp, wanted.name)
+    given = xp.float32 if bits == 32 else xp.float64
+    S = xp.astype(S, xp.float64 if wanted.double else given, copy=False)
     if isinstance(S, np.ndarray) and not S.flags.forc:
         S = np.ascontiguousarray(S)  # other strides would be copied by every product
-    hi = _check_range(S, xp, lambda k: divmod(k, S.shape[1]))
+    hi = _check_range(S, xp, lambda k: divmod(k, S.shape[1]), wanted)
     i, j, worst = _asymmetry(S, xp)
     if worst > 0:
         if worst > ROUNDING[bits]:
-            _refuse(i, j, float(S[i, j]), float(S[j, i]), ROUNDING[bits])
+            _refuse(i, j, float(S[i, j]), float(S[j, i]), ROUNDING[bits], wanted)
         S = S / 2 + S.T / 2
     unit = 1.0
-    if hi > 0 and not 1 / LARGEST[bits] <= hi <= LARGEST[bits]:
+    if not wanted.signed and hi > 0 and not 1 / LARGEST[bits] <= hi <= LARGEST[bits]:
         unit = _unit(float(xp.min(xp.where(S > 0, S, hi))), hi)
         S = S / unit / unit
-    return Held(Dense(S), restore, bits, unit)
+    return Held(
+        Dense(S), lambda M: restore(xp.astype(M, given, copy=False)), bits, unit
+    )
 
 
-def _hold_sparse(S):
-    _check_shape(S.shape)
-    bits = _bits(S.dtype, np)
-    held, unit = _checked_csr(S, bits)
+def _hold_sparse(S, wanted):
+    _check_shape(S.shape, wanted.name)
+    bits = _bits(S.dtype, np, wanted.name)
+    held, unit = _checked_csr(S, bits, wanted)
     dtype = np.float32 if bits == 32 else np.float64
-    return Held(Csr(held), lambda M: type(S)(M.astype(dtype, copy=False)), bits, unit)
+
+    def restore(M):
+        shared = np.may_share_memory(M.indices, held.indices)
+        return type(S)((M.copy() if shared else M).astype(dtype, copy=False))
+
+    return Held(Csr(held), restore, bits, unit)
 
 
-def _hold_tensor(S):
+def _hold_tensor(S, wanted):
     import torch
 
+    name = wanted.name
     if S.requires_grad:
         raise InputTypeError(
-            "S requires gradients, and the mapping does not pass them on. Call it with "
-            "S.detach()."
+            f"{name} requires gradients, and they are not passed on. Call it with "
+            f"{name}.detach()."
         )
     if S.layout is torch.strided:
-        return _hold_dense(S, lambda M: M)
+        return _hold_dense(S, wanted, lambda M: M)
     if S.layout is not torch.sparse_csr:
         raise InputTypeError(
-            f"S is a tensor of layout {S.layout}; dense and CSR tensors can be scaled. "
-            "Convert it with S.to_sparse_csr()."
+            f"{name} is a tensor of layout {S.layout}; dense and CSR tensors can be "
+            f"used. Convert it with {name}.to_sparse_csr()."
         )
     from bistochastic.backends.torch_csr import TorchCsr, from_scipy, to_scipy
 
-    _check_shape(S.shape)
-    bits = _bits(S.dtype, array_namespace(S))
+    _check_shape(S.shape, name)
+    bits = _bits(S.dtype, array_namespace(S), name)
     dtype = torch.float32 if bits == 32 else torch.float64
     S = S.to(torch.float64)
-    held, unit = _checked_csr(to_scipy(S), bits)
-    return Held(TorchCsr(from_scipy(held, S)), lambda M: M.to(dtype), bits, unit)
+    held, unit = _checked_csr(to_scipy(S), bits, wanted)
+    held = from_scipy(held, S)
+
+    def restore(M):
+        shared = M.col_indices().data_ptr() == held.col_indices().data_ptr()
+        return (M.clone() if shared else M).to(dtype)
+
+    return Held(TorchCsr(held), restore, bits, unit)
 
 
-def _checked_csr(S, bits):
+def _checked_csr(S, bits, wanted):
     """Return a canonical, symmetric CSR array of doubles, and its unit."""
-    _check_structure(S)
+    _check_structure(S, wanted.name)
     S = csr_array(S)  # shares what it can
     if S.dtype != np.float64:
         S = S.astype(np.float64)
-    if not (S.has_canonical_format and S.data.all()):
+    if not (S.has_canonical_format and (wanted.signed or S.data.all())):
         S = S.copy()
         S.sum_duplicates()
-        S.eliminate_zeros()
-    hi = _check_range(S.data, np, lambda k: _place(S, k)) if S.nnz else 0.0
-    S = _symmetric_csr(S, bits)
+        if not wanted.signed:
+            S.eliminate_zeros()
+    hi = _check_range(S.data, np, lambda k: _place(S, k), wanted) if S.nnz else 0.0
+    S = _symmetric_csr(S, bits, wanted)
     lo = float(S.data.min(initial=1.0))
-    if S.nnz == 0 or (lo >= 1 / LARGEST[64] and hi <= LARGEST[64]):
+    if wanted.signed or S.nnz == 0 or (lo >= 1 / LARGEST[64] and hi <= LARGEST[64]):
         return S, 1.0
     unit = _unit(lo, hi)
     return S / unit / unit, unit
 
 
-def _check_structure(S):
+def _check_structure(S, name):
     """Refuse indices out of bounds, which a conversion or a product would trust."""
     try:
         if hasattr(S, "check_format"):
@@ -179,22 +225,24 @@ def _check_structure(S):
             if first < 0 or last >= S.shape[0]:
                 raise ValueError("a coordinate lies outside its shape")
     except ValueError as error:
-        raise InputError(f"S is not a valid sparse matrix: {error}.") from None
+        raise InputError(f"{name} is not a valid sparse matrix: {error}.") from None
 
 
-def _symmetric_csr(S, bits):
+def _symmetric_csr(S, bits, wanted):
     if mirrored(S):
         return S
     T = csr_array(S.T)
     D = abs(S - T).tocoo()
     i, j = D.coords
-    largest = np.sqrt(np.maximum(*((S.max(axis=a).toarray().ravel()) for a in (0, 1))))
+    A = abs(S)
+    largest = np.sqrt(np.maximum(*((A.max(axis=a).toarray().ravel()) for a in (0, 1))))
     relative = D.data / largest[i] / largest[j]
     if relative.max(initial=0.0) > ROUNDING[bits]:
         k = int(relative.argmax())
         i, j = int(i[k]), int(j[k])
-        _refuse(i, j, float(S[i, j]), float(S[j, i]), ROUNDING[bits])
-    return csr_array(S / 2 + T / 2)
+        _refuse(i, j, float(S[i, j]), float(S[j, i]), ROUNDING[bits], wanted)
+    S, T = (csr_array((M.data / 2 + 1j, M.indices, M.indptr)) for M in (S, T))
+    return (S + T).real  # the imaginary parts keep entries that add up to zero
 
 
 def _asymmetry(S, xp):
@@ -208,7 +256,8 @@ def _asymmetry(S, xp):
             if bool(xp.all(tile == mirror)):
                 continue
             if largest is None:
-                largest = xp.sqrt(xp.maximum(xp.max(S, axis=0), xp.max(S, axis=1)))
+                A = xp.abs(S)
+                largest = xp.sqrt(xp.maximum(xp.max(A, axis=0), xp.max(A, axis=1)))
             gap = xp.abs(tile - mirror)
             scale = largest[rows, None] * largest[None, columns]
             gap = gap / xp.where(gap > 0, scale, xp.ones_like(scale))
@@ -219,45 +268,55 @@ def _asymmetry(S, xp):
     return *place, worst
 
 
-def _refuse(i, j, here, there, tolerated):
-    one_sided = " If S holds one triangle only, complete it: triu(S) + triu(S, 1).T."
-    raise NotSymmetricError(
-        f"S is not symmetric: S[{i}, {j}] = {here:.6g} but S[{j}, {i}] = {there:.6g}, "
-        f"a difference of {abs(here - there):.3g}; rounding is allowed {tolerated:g} "
-        "of the largest entries of these rows. Theorem 2 needs S equal to its "
-        "transpose. Symmetrize it with (S + S.T) / 2, Eq. (16)."
-        + one_sided
-        * (here == 0 or there == 0)
+def _refuse(i, j, here, there, tolerated, wanted):
+    S = wanted.name
+    needs = f"{S} must equal" if wanted.signed else f"Theorem 2 needs {S} equal to"
+    said = (
+        f"{S} is not symmetric: {S}[{i}, {j}] = {here:.6g} but {S}[{j}, {i}] = "
+        f"{there:.6g}, a difference of {abs(here - there):.3g}; rounding is allowed "
+        f"{tolerated:g} of the largest entries of these rows. {needs} its transpose. "
+        f"Symmetrize it with ({S} + {S}.T) / 2, Eq. (16)."
     )
+    if here == 0 or there == 0:
+        said += (
+            f" If {S} holds one triangle only, complete it: triu({S}) + triu({S}, 1).T."
+        )
+    raise NotSymmetricError(said)
 
 
-def _check_shape(shape):
+def _check_shape(shape, name):
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(
-            f"S has shape {tuple(shape)}; a square matrix of similarities is needed, "
-            "one row and one column for each point."
+            f"{name} has shape {tuple(shape)}; a square matrix of similarities is "
+            "needed, one row and one column for each point."
         )
     if shape[0] == 0:
-        raise InputError("S is empty; at least one point is needed.")
+        raise InputError(f"{name} is empty; at least one point is needed.")
 
 
-def _bits(dtype, xp):
-    """Return 32 or 64 for an element type that can be scaled."""
+def _bits(dtype, xp, name):
+    """Return 32 or 64 for an element type that can be used."""
     if xp.isdtype(dtype, ("bool", "integral")):
         return 64
     if xp.isdtype(dtype, "real floating"):
         return 32 if xp.finfo(dtype).bits <= 32 else 64
     raise InputTypeError(
-        f"S has element type {dtype}; real numbers are needed. Convert it first, as in "
-        "S.real or S.astype(float)."
+        f"{name} has element type {dtype}; real numbers are needed. Convert it first, "
+        f"as in {name}.real or {name}.astype(float)."
     )
 
 
-def _check_range(values, xp, place):
-    """Return the largest entry, or say which entry is not a number >= 0."""
+def _check_range(values, xp, place, wanted):
+    """Return the largest entry, or say which entry is not a number that will do."""
     lo, hi = float(xp.min(values)), float(xp.max(values))
-    if lo >= 0 and hi < math.inf:
+    if hi < math.inf and (-math.inf < lo if wanted.signed else 0 <= lo):
         return hi
+    cure = (
+        "Replace them; entries that must stay zero are left out of a sparse matrix."
+        if wanted.signed
+        else "The Marcus mapping is defined for finite S >= 0 (Theorem 2); replace "
+        "them, with 0 where there is no edge."
+    )
     flat = on_cpu(values).ravel()
     for bad, what in (
         (~np.isfinite(flat), "not a finite number"),
@@ -267,10 +326,8 @@ def _check_range(values, xp, place):
             k = int(bad.argmax())
             i, j = place(k)
             raise InputError(
-                f"S[{i}, {j}] = {flat[k]:.6g} is {what} "
-                f"({several(int(bad.sum()), 'such entry', 'such entries')}). The "
-                "Marcus mapping is defined for finite S >= 0 (Theorem 2); replace "
-                "them, with 0 where there is no edge."
+                f"{wanted.name}[{i}, {j}] = {flat[k]:.6g} is {what} "
+                f"({several(int(bad.sum()), 'such entry', 'such entries')}). {cure}"
             )
     return hi
 

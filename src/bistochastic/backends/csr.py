@@ -11,12 +11,13 @@ COMPILED = 100_000  # entries from which on compiled bodies pay for their compil
 
 
 class Csr:
-    """Graph held in compressed rows; vectors are NumPy arrays of doubles.
+    """Graph or scores in compressed rows; vectors are NumPy arrays of doubles.
 
     Parameters
     ----------
     S : csr_array of shape (n, n)
-        Symmetric to the bit, sorted indices, no duplicates, positive doubles.
+        Symmetric to the bit, sorted indices, no duplicates, doubles; those of a
+        graph positive.
     """
 
     def __init__(self, S: csr_array) -> None:
@@ -69,6 +70,42 @@ class Csr:
         """Return the matrix itself: its stored entries are the positive ones."""
         return self._S
 
+    def log(self) -> Self:
+        """Return log S on the pattern."""
+        return self._with(np.log(self._S.data))
+
+    def indicator(self) -> Self:
+        """Return ones on the pattern."""
+        return self._with(np.ones_like(self._S.data))
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared entries."""
+        return float(np.sum(self._S.data**2))
+
+    def dot(self, K: Self) -> float:
+        """Return the sum of s_ij k_ij."""
+        return float(self._S.multiply(K._S).sum())
+
+    def highest(self) -> np.ndarray:
+        """Return the largest entry of each row."""
+        return np.maximum.reduceat(self._S.data, self._S.indptr[:-1])
+
+    def spread(self) -> float:
+        """Return the standard deviation of the stored entries."""
+        return float(np.std(self._S.data))
+
+    def exponential(self, omega: float, a: np.ndarray) -> Self:
+        """Return exp(omega k_ij + a_i + a_j)."""
+        return self._with(self.fast(exponents)(self._S, omega, a))
+
+    def clipped(self, omega: float, a: np.ndarray) -> Self:
+        """Return the positive entries of omega k_ij + a_i + a_j."""
+        return self._like(*self.fast(positives)(self._S, omega, a))
+
+    def raised(self, a: np.ndarray) -> Self:
+        """Return the positive part of k_ij + a_i + a_j, zeros stored."""
+        return self._with(np.maximum(sums(self._S, 1.0, a), 0.0))
+
     def native(self) -> csr_array:
         """Return the CSR array."""
         return self._S
@@ -76,6 +113,9 @@ class Csr:
     def fast(self, text: Text) -> Text:
         """Return a compiled body where there is one and the matrix is large."""
         return compiled(text, self._S.nnz, threaded=True)
+
+    def _with(self, data: np.ndarray) -> Self:
+        return self._like(data, self._S.indices, self._S.indptr)
 
     def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
@@ -92,6 +132,29 @@ def weights(S: csr_array, u: np.ndarray) -> np.ndarray:
     out *= u[S.indices]
     out *= S.data
     return out
+
+
+def sums(K: csr_array, omega: float, a: np.ndarray) -> np.ndarray:
+    """Return omega k_ij + a_i + a_j in the order of K."""
+    out = np.repeat(a, np.diff(K.indptr))
+    out += a[K.indices]
+    out += omega * K.data
+    return out
+
+
+def exponents(K: csr_array, omega: float, a: np.ndarray) -> np.ndarray:
+    """Return exp(omega k_ij + a_i + a_j) in the order of K."""
+    return np.exp(sums(K, omega, a))
+
+
+def positives(
+    K: csr_array, omega: float, a: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    data = sums(K, omega, a)
+    kept = data > 0
+    ends = np.concatenate([[0], np.cumsum(kept)])[K.indptr]
+    return data[kept], K.indices[kept], ends.astype(K.indptr.dtype)
 
 
 def compiled(text: Text, entries: int, *, threaded: bool = False) -> Text:

@@ -6,10 +6,11 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 from scipy.sparse import csr_array
 
-from bistochastic.backends.csr import compiled
+from bistochastic.backends.csr import Csr, compiled
 from bistochastic.core.protocols import Text
 
 BLOCK = 1 << 22  # entries looked at in one go
+SPARSE = 8  # one positive entry in so many makes compressed rows the faster
 
 
 def on_cpu(values: Any) -> np.ndarray:
@@ -20,12 +21,13 @@ def on_cpu(values: Any) -> np.ndarray:
 
 
 class Dense:
-    """Graph held as a two-dimensional array.
+    """Graph or scores held as a two-dimensional array.
 
     Parameters
     ----------
     S : array of shape (n, n)
-        Symmetric to the bit, floating point, finite, non-negative.
+        Symmetric to the bit, floating point. As a graph finite and non-negative, as
+        scores -infinity where there is no edge.
     """
 
     def __init__(self, S: Any) -> None:
@@ -91,6 +93,57 @@ class Dense:
         indptr = np.cumsum(np.concatenate(counts))
         data = np.ones(indices.size, dtype=np.int8)
         return csr_array((data, indices, indptr), shape=(self.n, self.n))
+
+    def log(self) -> Self:
+        """Return log S, -infinity where S is zero."""
+        with np.errstate(divide="ignore"):
+            return type(self)(self._xp.log(self._S))
+
+    def indicator(self) -> "Dense | Csr":
+        """Return ones where S is positive; in compressed rows if they are few."""
+        positive = self._S > 0
+        if isinstance(positive, np.ndarray):
+            if SPARSE * np.count_nonzero(positive) < positive.size:
+                return Csr(csr_array(positive, dtype=np.float64))
+        return type(self)(self._xp.astype(positive, self._S.dtype))
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared entries."""
+        flat = self._xp.reshape(self._S, (-1,))
+        return float(self._xp.vecdot(flat, flat))
+
+    def dot(self, K: Self) -> float:
+        """Return the sum of s_ij k_ij where S is positive."""
+        zero = self._xp.zeros_like(self._S[:1, :1])
+        return float(self._xp.sum(self._xp.where(self._S > 0, self._S * K._S, zero)))
+
+    def highest(self) -> Any:
+        """Return the largest entry of each row."""
+        return self._xp.max(self._S, axis=1)
+
+    def spread(self) -> float:
+        """Return the standard deviation of the finite entries."""
+        finite = self._S[self._xp.isfinite(self._S)]
+        return float(self._xp.std(finite))
+
+    def exponential(self, omega: float, a: Any) -> Self:
+        """Return exp(omega k_ij + a_i + a_j)."""
+        return type(self)(self._xp.exp(self._plus(omega, a)))
+
+    def clipped(self, omega: float, a: Any) -> Self:
+        """Return the positive part of omega k_ij + a_i + a_j."""
+        out = self._plus(omega, a)
+        return type(self)(self._xp.clip(out, 0.0, None))
+
+    def raised(self, a: Any) -> Self:
+        """Return the positive part of k_ij + a_i + a_j."""
+        return self.clipped(1.0, a)
+
+    def _plus(self, omega: float, a: Any) -> Any:
+        """Return omega k_ij + a_i + a_j; a_i + a_j is formed first, for symmetry."""
+        out = a[:, None] + a[None, :]
+        out += self._S if omega == 1.0 else omega * self._S
+        return out
 
     def native(self) -> Any:
         """Return the array."""

@@ -11,14 +11,15 @@ from bistochastic.core.protocols import Text
 
 
 class TorchCsr:
-    """Graph held as a torch CSR tensor; vectors are torch tensors beside it.
+    """Graph or scores in a torch CSR tensor; vectors are torch tensors beside it.
 
     Changes of the pattern (`cut`, `part`, `shifted`) go through the CPU.
 
     Parameters
     ----------
     S : torch.Tensor of shape (n, n)
-        CSR layout, symmetric to the bit, sorted columns, positive floating point.
+        CSR layout, symmetric to the bit, sorted columns, floating point; that of a
+        graph positive.
     """
 
     def __init__(self, S: torch.Tensor) -> None:
@@ -52,15 +53,7 @@ class TorchCsr:
         values = u[self._rows()]
         values *= u[self._S.col_indices()]
         values *= self._S.values()
-        return type(self)(
-            torch.sparse_csr_tensor(
-                self._S.crow_indices().clone(),
-                self._S.col_indices().clone(),
-                values,
-                size=self._S.shape,
-                check_invariants=False,
-            )
-        )
+        return self._with(values)
 
     def shifted(self, delta: float) -> Self:
         """Return S + delta I."""
@@ -78,6 +71,54 @@ class TorchCsr:
         """Return the matrix as a SciPy CSR array on the CPU."""
         return to_scipy(self._S)
 
+    def log(self) -> Self:
+        """Return log S on the pattern."""
+        return self._with(torch.log(self._S.values()))
+
+    def indicator(self) -> Self:
+        """Return ones on the pattern."""
+        return self._with(torch.ones_like(self._S.values()))
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared entries."""
+        return float(torch.sum(self._S.values() ** 2))
+
+    def dot(self, K: Self) -> float:
+        """Return the sum of s_ij k_ij; patterns that differ are met on the CPU."""
+        if self._S.values().shape == K._S.values().shape:
+            return float(self._S.values() @ K._S.values())
+        return Csr(self.pattern()).dot(Csr(K.pattern()))
+
+    def highest(self) -> torch.Tensor:
+        """Return the largest entry of each row."""
+        lengths = self._S.crow_indices().diff()
+        return torch.segment_reduce(self._S.values(), "max", lengths=lengths)
+
+    def spread(self) -> float:
+        """Return the standard deviation of the stored entries."""
+        return float(torch.std(self._S.values(), correction=0))
+
+    def exponential(self, omega: float, a: torch.Tensor) -> Self:
+        """Return exp(omega k_ij + a_i + a_j)."""
+        return self._with(torch.exp(self._plus(omega, a)))
+
+    def clipped(self, omega: float, a: torch.Tensor) -> Self:
+        """Return the positive entries of omega k_ij + a_i + a_j."""
+        values = self._plus(omega, a)
+        kept = values > 0
+        crow = self._S.crow_indices()
+        ends = torch.nn.functional.pad(torch.cumsum(kept, 0), (1, 0))[crow]
+        columns = self._S.col_indices()[kept]
+        return self._csr(ends.to(crow.dtype), columns, values[kept])
+
+    def raised(self, a: torch.Tensor) -> Self:
+        """Return the positive part of k_ij + a_i + a_j, zeros stored."""
+        return self._with(torch.clip(self._plus(1.0, a), min=0.0))
+
+    def _plus(self, omega: float, a: torch.Tensor) -> torch.Tensor:
+        """Return omega k_ij + a_i + a_j; a_i + a_j is formed first, for symmetry."""
+        return a[self._rows()] + a[self._S.col_indices()] + omega * self._S.values()
+
     def native(self) -> torch.Tensor:
         """Return the tensor."""
         return self._S
@@ -90,6 +131,18 @@ class TorchCsr:
         crow = self._S.crow_indices()
         numbers = torch.arange(self.n, device=crow.device)
         return torch.repeat_interleave(numbers, crow.diff())
+
+    def _with(self, values: torch.Tensor) -> Self:
+        return self._csr(self._S.crow_indices(), self._S.col_indices(), values)
+
+    def _csr(
+        self, crow: torch.Tensor, columns: torch.Tensor, values: torch.Tensor
+    ) -> Self:
+        return type(self)(
+            torch.sparse_csr_tensor(
+                crow, columns, values, size=self._S.shape, check_invariants=False
+            )
+        )
 
     def _like(self, other: Csr) -> Self:
         return type(self)(from_scipy(other.native(), self._S))

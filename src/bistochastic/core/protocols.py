@@ -43,8 +43,54 @@ class Graph(Protocol):
     def pattern(self) -> Any:
         """Return the positive entries as a SciPy CSR array on the CPU."""
 
+    def log(self) -> "Scores":
+        """Return log S on the pattern of S."""
+
+    def indicator(self) -> "Graph":
+        """Return ones where S is positive."""
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared entries."""
+
+    def dot(self, K: Any) -> float:
+        """Return the sum of s_ij k_ij over the positive entries of S."""
+
     def native(self) -> Any:
         """Return the matrix as its library knows it."""
 
     def fast(self, text: Text) -> Text:
         """Return this holder's own body of the function `text`, or `text` itself."""
+
+
+class Scores(Protocol):
+    """A symmetric real matrix K on a pattern; elsewhere it counts as -infinity."""
+
+    n: int
+    n_products: int  # how often K has met a vector
+
+    def ones(self) -> Any:
+        """Return the vector of n ones, in the namespace of this holder's vectors."""
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` as a vector of this holder's namespace, type and device."""
+
+    def apply(self, v: Any) -> Any:
+        """Return the product K v over the pattern."""
+
+    def highest(self) -> Any:
+        """Return the largest entry of each row; every row must have one."""
+
+    def spread(self) -> float:
+        """Return the standard deviation of the entries on the pattern."""
+
+    def exponential(self, omega: float, a: Any) -> Graph:
+        """Return exp(omega k_ij + a_i + a_j) on the pattern."""
+
+    def clipped(self, omega: float, a: Any) -> Graph:
+        """Return the positive part of omega k_ij + a_i + a_j."""
+
+    def raised(self, a: Any) -> Self:
+        """Return the positive part of k_ij + a_i + a_j, zeros kept on the pattern."""
+
+    def native(self) -> Any:
+        """Return the matrix as its library knows it."""

@@ -59,7 +59,7 @@ def support(S):
     return analyze(S.pattern(), S.fast)
 
 
-def scalable(S, unsupported, *, equal_marginals=True):
+def scalable(S, unsupported, *, equal_marginals=True, limit=False):
     """Diagnose a graph and raise, prune or regularize where it has no scaling.
 
     Parameters
@@ -71,6 +71,8 @@ def scalable(S, unsupported, *, equal_marginals=True):
     equal_marginals : bool, default=True
         Whether all row sums are to be equal; if not, only zero rows are known to
         be out of reach in advance.
+    limit : bool, default=False
+        Whether support is enough, what lacks it being pruned without a word.
 
     Returns
     -------
@@ -80,6 +82,8 @@ def scalable(S, unsupported, *, equal_marginals=True):
     report = support(S)
     if not (report.kind != "total" if equal_marginals else report.zero_rows.size):
         return Scalable(S, None, report)
+    if limit and equal_marginals and report.kind == "partial":
+        unsupported = "prune"
     if equal_marginals:
         kept = np.flatnonzero(report.row_blocks >= 0)
     else:

@@ -1,0 +1,171 @@
+r"""The nearest doubly stochastic matrix: Eq. (13) exactly; Zass and Shashua (2006).
+
+Eq. (13) asks for the symmetric doubly stochastic S with the smallest
+:math:`\sum_{ij} m_{ij} s_{ij} + \alpha \|S\|_F^2`. Completing the square makes that the
+S nearest to :math:`K = -M / (2 \alpha)`, the problem that Zass and Shashua (2006) pose
+for a kernel K.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from bistochastic.core.errors import several
+from bistochastic.core.run import Status
+from bistochastic.scaling.dual import Link, path
+from bistochastic.scaling.newton import MOST_PRODUCTS, conjugate_gradients
+from bistochastic.scaling.rows import worst
+from bistochastic.scaling.support import SupportReport
+
+MOST = {"newton": 200, "alternating": 10_000}  # iterates, by method
+ACCURACY = 1e-10  # of the projection on the row sums, where it takes a linear system
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectionResult:
+    r"""The doubly stochastic matrix nearest to K, and how it was found.
+
+    Attributes
+    ----------
+    matrix : same kind as K
+        F: symmetric to the bit, non-negative; of a sparse K it holds the positive
+        entries only.
+    potential : array of shape (n,)
+        The multipliers a of the row sums, with which the nearest matrix is
+        :math:`f_{ij} = \max(k_{ij} + a_i + a_j, 0)`.
+    status : Status
+        How the iteration ended; its value is a sentence.
+    n_iter : int
+        Number of iterates, those on the way to the scale of K included.
+    n_products : int
+        Products of a matrix with a vector.
+    residual : float
+        Largest error of the row sums of `matrix`.
+    residuals : tuple of float
+        The same for every iterate (with "newton", on the scale of K).
+    gap : float
+        How far the conditions of Karush, Kuhn and Tucker are from holding:
+        :math:`\tfrac12 \|F - K\|^2` less its lower bound, the value of the dual problem at
+        `potential`. If the row sums are right, :math:`\|F - F^*\|^2 \le 2` gap.
+    support : SupportReport
+        The support of the pattern of K; it need not be total.
+    """
+
+    matrix: Any
+    potential: Any
+    status: Status
+    n_iter: int
+    n_products: int
+    residual: float
+    residuals: tuple[float, ...]
+    gap: float
+    support: SupportReport
+
+    @property
+    def converged(self):
+        """Whether every row sum is within the tolerance."""
+        return self.status is Status.CONVERGED
+
+    def __repr__(self):
+        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
+        return (
+            f"ProjectionResult({kind} of shape {tuple(self.matrix.shape)}, "
+            f"{self.status.name}, residual={self.residual:.1e}, gap={self.gap:.1e}, "
+            f"n_iter={self.n_iter})"
+        )
+
+    def __str__(self):
+        """Say in sentences how it went."""
+        said = (
+            f"{self.status}; row sums off by at most {self.residual:.1e}, duality gap "
+            f"{self.gap:.1e}, after {several(self.n_iter, 'iterate')}."
+        )
+        return said[0].upper() + said[1:]
+
+
+QUADRATIC = Link(
+    plan=lambda K, omega, a: K.clipped(omega, a),
+    mass=lambda F, r: F.sq_norm() / 2,
+    slopes=lambda F: F.indicator(),
+)
+
+
+def nearest(K, *, tol, max_iter=None):
+    r"""Find the potential of the matrix nearest to K, by semismooth Newton steps.
+
+    The conditions of Karush, Kuhn and Tucker say
+    :math:`f_{ij} = \max(k_{ij} + a_i + a_j, 0)` with :math:`F 1 = 1`.
+
+    Parameters
+    ----------
+    K : Scores
+        Symmetric matrix on a pattern that has support.
+    tol : float
+        Wanted error of the row sums.
+    max_iter : int, optional
+        Most Newton steps on the scale of K.
+
+    Returns
+    -------
+    Run
+        The potential a, how it ended, and the residuals.
+    """
+    return path(K, QUADRATIC, 1.0, tol=tol, max_iter=max_iter or MOST["newton"])
+
+
+def alternating(K):
+    r"""Yield the iterates of Zass and Shashua (2006).
+
+    In turn, F is projected on the matrices with row sums one, which on a full
+    pattern is :math:`F \leftarrow (I - J) F (I - J) + J` with :math:`J = 1 1' / n`, and
+    on the non-negative ones, :math:`F \leftarrow \max(F, 0)`. That ends in *a* doubly
+    stochastic matrix, not in the nearest: alternating projections have that property
+    for subspaces, and the second set is a cone (Dykstra's correction is missing).
+
+    Parameters
+    ----------
+    K : Scores
+        Symmetric matrix on a pattern that has support.
+
+    Yields
+    ------
+    tuple of (Scores, scalar)
+        The iterate, non-negative, and the largest error of its row sums.
+    """
+    ones = K.ones()
+    Z = K.exponential(0.0, 0 * ones)  # ones on the pattern
+    size = Z.apply(ones)
+    solve = Z.fast(conjugate_gradients)
+    F, r = K, K.apply(ones)
+    while True:
+        Z.n_products = 0
+        b = solve(Z, ones, size, 1.0 - r, ACCURACY, MOST_PRODUCTS)
+        F = F.raised(b)
+        r = F.apply(ones)
+        K.n_products += Z.n_products + 1
+        yield F, worst(r)
+
+
+def duality_gap(F, K, a):
+    r"""Return how much farther F is from K than the dual problem at a allows.
+
+    Parameters
+    ----------
+    F : Graph
+        Doubly stochastic matrix on the pattern of K.
+    K : Scores
+        The matrix to be near to.
+    a : array of shape (n,)
+        Potential.
+
+    Returns
+    -------
+    float
+        :math:`\tfrac12 \|F - K\|^2 - g(a)` with the lower bound
+        :math:`g(a) = \tfrac12 \|K\|^2 - \tfrac12 \|F(a)\|^2 + 2 \sum_i a_i`, where F(a) is
+        the positive part of :math:`k_{ij} + a_i + a_j`.
+    """
+    xp = array_namespace(a)
+    bound = K.clipped(1.0, a).sq_norm() / 2 - 2 * float(xp.sum(a))
+    return F.sq_norm() / 2 - F.dot(K) + bound
