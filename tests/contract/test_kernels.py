@@ -8,7 +8,7 @@ from bistochastic import marcus_mapping
 from bistochastic.backends import csr, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
-from bistochastic.scaling import matching, newton
+from bistochastic.scaling import matching, systems
 from matrices import sparse_symmetric
 
 
@@ -16,9 +16,11 @@ def test_every_body_has_a_test_here():
     assert {*kernels.ON_PATTERNS, *kernels.THREADED} == {
         matching.greedy_matching,
         matching.maximum_matching,
-        newton.conjugate_gradients,
+        systems.conjugate_gradients,
         csr.product,
         csr.weights,
+        csr.exponents,
+        csr.positives,
     }
 
 
@@ -29,7 +31,7 @@ def test_conjugate_gradients(rng):
     b = rng.standard_normal(200)
     for accuracy, limit in [(0.1, 1000), (1e-6, 1000), (1e-12, 7)]:
         S, T = Csr(csr_array(A)), Csr(csr_array(A))
-        text = newton.conjugate_gradients(S, u, r, b.copy(), accuracy, limit)
+        text = systems.conjugate_gradients(S, u, r, b.copy(), accuracy, limit)
         body = kernels.conjugate_gradients(T, u, r, b.copy(), accuracy, limit)
         np.testing.assert_allclose(body, text, rtol=1e-8, atol=1e-12)
         assert T.n_products == S.n_products
@@ -44,6 +46,21 @@ def test_product_and_weights(rng):
     np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
     np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
     np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
+
+
+def test_exponents_and_positives(rng):
+    A = sparse_symmetric(rng, 100)
+    K = csr_array(A)
+    K.data = rng.standard_normal(K.nnz)
+    a = rng.standard_normal(100) - 0.5
+    for omega in (0.0, 1.0, 30.0):
+        text, body = csr.exponents(K, omega, a), kernels.exponents(K, omega, a)
+        np.testing.assert_allclose(body, text, rtol=1e-14)
+        for ours, theirs in zip(
+            kernels.positives(K, omega, a), csr.positives(K, omega, a), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+            assert ours.dtype == theirs.dtype
 
 
 def test_matchings(rng):

@@ -44,8 +44,7 @@ class Csr:
 
     def scaled(self, u: np.ndarray) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
-        data = self.fast(weights)(self._S, u)
-        return self._like(data, self._S.indices.copy(), self._S.indptr.copy())
+        return self._with(self.fast(weights)(self._S, u))
 
     def shifted(self, delta: float) -> Self:
         """Return S + delta I."""
@@ -55,12 +54,7 @@ class Csr:
         """Return S without the entries whose labels of row and column differ."""
         degree = np.diff(self._S.indptr)
         kept = np.repeat(rows, degree) == columns[self._S.indices]
-        ends = np.concatenate([[0], np.cumsum(kept)])[self._S.indptr]
-        return self._like(
-            self._S.data[kept],
-            self._S.indices[kept],
-            ends.astype(self._S.indptr.dtype),
-        )
+        return self._like(*chosen(self._S, self._S.data, kept))
 
     def part(self, index: np.ndarray) -> Self:
         """Return the square submatrix of `index`."""
@@ -69,6 +63,10 @@ class Csr:
     def pattern(self) -> csr_array:
         """Return the matrix itself: its stored entries are the positive ones."""
         return self._S
+
+    def entries(self, least: float) -> csr_array:
+        """Return the entries above `least`."""
+        return self._like(*chosen(self._S, self._S.data, self._S.data > least)).native()
 
     def log(self) -> Self:
         """Return log S on the pattern."""
@@ -152,7 +150,13 @@ def positives(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
     data = sums(K, omega, a)
-    kept = data > 0
+    return chosen(K, data, data > 0)
+
+
+def chosen(
+    K: csr_array, data: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the parts of a CSR with those of the entries `data` that are kept."""
     ends = np.concatenate([[0], np.cumsum(kept)])[K.indptr]
     return data[kept], K.indices[kept], ends.astype(K.indptr.dtype)
 

@@ -94,6 +94,11 @@ class Dense:
         data = np.ones(indices.size, dtype=np.int8)
         return csr_array((data, indices, indptr), shape=(self.n, self.n))
 
+    def entries(self, least: float) -> csr_array:
+        """Return the entries above `least`."""
+        S = on_cpu(self._S)
+        return csr_array(np.where(S > least, S, 0.0), dtype=np.float64)
+
     def log(self) -> Self:
         """Return log S, -infinity where S is zero."""
         with np.errstate(divide="ignore"):
@@ -115,7 +120,7 @@ class Dense:
     def dot(self, K: Self) -> float:
         """Return the sum of s_ij k_ij where S is positive."""
         zero = self._xp.zeros_like(self._S[:1, :1])
-        return float(self._xp.sum(self._xp.where(self._S > 0, self._S * K._S, zero)))
+        return float(self._xp.sum(self._S * self._xp.where(self._S > 0, K._S, zero)))
 
     def highest(self) -> Any:
         """Return the largest entry of each row."""

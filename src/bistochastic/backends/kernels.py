@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit, prange
 
 from bistochastic.backends import csr
-from bistochastic.scaling import matching, newton
+from bistochastic.scaling import matching, systems
 
 
 def conjugate_gradients(
@@ -107,6 +107,57 @@ def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
             out[k] = u[i] * u[np.uint64(indices[k])] * data[k]
 
 
+def exponents(K: Any, omega: float, a: np.ndarray) -> np.ndarray:
+    """Return exp(omega k_ij + a_i + a_j) in the order of K."""
+    out = np.empty_like(K.data)
+    _exponents(K.indptr, K.indices, K.data, omega, a, out)
+    return out
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _exponents(indptr, indices, data, omega, a, out):  # type: ignore[no-untyped-def]
+    for i in prange(np.uint64(a.size)):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            out[k] = np.exp(a[i] + a[np.uint64(indices[k])] + omega * data[k])
+
+
+def positives(
+    K: Any, omega: float, a: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    ends = np.zeros_like(K.indptr)
+    _count_positives(K.indptr, K.indices, K.data, omega, a, ends)
+    np.cumsum(ends, out=ends)
+    data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=K.indices.dtype)
+    _positives(K.indptr, K.indices, K.data, omega, a, ends, data, indices)
+    return data, indices, ends
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _count_positives(  # type: ignore[no-untyped-def]
+    indptr, indices, data, omega, a, counts
+):
+    for i in prange(np.uint64(a.size)):
+        count = 0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            count += a[i] + a[np.uint64(indices[k])] + omega * data[k] > 0
+        counts[i + np.uint64(1)] = count
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _positives(  # type: ignore[no-untyped-def]
+    indptr, indices, data, omega, a, ends, out, columns
+):
+    for i in prange(np.uint64(a.size)):
+        to = np.uint64(ends[i])
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            value = a[i] + a[np.uint64(indices[k])] + omega * data[k]
+            if value > 0:
+                out[to] = value
+                columns[to] = indices[k]
+                to += np.uint64(1)
+
+
 @njit(cache=True, nogil=True)
 def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     """Tell whether a canonical CSR matrix equals its transpose to the bit.
@@ -156,7 +207,9 @@ ON_PATTERNS: Bodies = {
 THREADED: Bodies = {
     csr.product: product,
     csr.weights: weights,
-    newton.conjugate_gradients: conjugate_gradients,
+    csr.exponents: exponents,
+    csr.positives: positives,
+    systems.conjugate_gradients: conjugate_gradients,
 }
 if not _openmp():  # Numba's own pool ends the process when two threads call it
     THREADED.clear()

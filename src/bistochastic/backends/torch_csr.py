@@ -71,6 +71,10 @@ class TorchCsr:
         """Return the matrix as a SciPy CSR array on the CPU."""
         return to_scipy(self._S)
 
+    def entries(self, least: float) -> csr_array:
+        """Return the entries above `least`."""
+        return Csr(self.pattern()).entries(least)
+
     def log(self) -> Self:
         """Return log S on the pattern."""
         return self._with(torch.log(self._S.values()))

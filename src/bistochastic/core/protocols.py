@@ -43,6 +43,9 @@ class Graph(Protocol):
     def pattern(self) -> Any:
         """Return the positive entries as a SciPy CSR array on the CPU."""
 
+    def entries(self, least: float) -> Any:
+        """Return the entries above `least` as a SciPy CSR array on the CPU."""
+
     def log(self) -> "Scores":
         """Return log S on the pattern of S."""
 

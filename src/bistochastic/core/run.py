@@ -119,4 +119,6 @@ def _alternate(recent: tuple[Any, ...]) -> bool:
         return False
     xp = array_namespace(first)
     jump = float(xp.max(xp.abs(third - second)))
+    if jump <= ROUNDING * float(xp.max(xp.abs(third))):
+        return False
     return float(xp.max(xp.abs(third - first))) < 1e-3 * jump

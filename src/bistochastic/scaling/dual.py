@@ -23,8 +23,9 @@ from array_api_compat import array_namespace
 
 from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.run import Run, run
-from bistochastic.scaling.newton import NEAR, conjugate_gradients
+from bistochastic.scaling.newton import NEAR
 from bistochastic.scaling.rows import worst
+from bistochastic.scaling.systems import NewtonSystem
 
 EASY = 4.0  # standard deviation of omega K from which Newton starts without help
 FACTOR = 4.0  # from one omega on the path to the next
@@ -32,7 +33,6 @@ LOOSE = 0.1  # largest error of a row sum on the way
 STEPS = 100  # most Newton steps for one omega on the way
 RIDGE = 1e-4  # of the diagonal, while row sums are off by one or more
 LOOSEST, TIGHTEST = 0.1, 1e-12  # relative accuracy of the linear systems
-MOST_PRODUCTS = 1000  # in one linear system
 MOST_HALVINGS = 40
 DECREASE = 0.1  # of the decrease that the slope promises
 
@@ -101,7 +101,7 @@ def path(K, link, omega, m=1.0, *, tol, max_iter):
 
 
 def newton(K, link, omega, a, m=1.0, tol=0.0):
-    """Yield the Newton iterates for the potential a, by conjugate gradients.
+    """Yield the Newton iterates for the potential a.
 
     The gradient of psi is r - m with the row sums r of the plan; its generalized
     Hessian is diag(Z 1) + Z with the slopes Z. A line search keeps psi falling and
@@ -127,7 +127,7 @@ def newton(K, link, omega, a, m=1.0, tol=0.0):
     tuple of (array of shape (n,), scalar)
         The iterate and the largest error of its row sums.
     """
-    ones = K.ones()
+    ones, system = K.ones(), NewtonSystem()
     P, r = _plan(K, link, omega, a)
     while True:
         error = worst(r, m)
@@ -141,8 +141,7 @@ def newton(K, link, omega, a, m=1.0, tol=0.0):
         Z.n_products = 0
         diagonal = Z.apply(ones) * (1.0 + RIDGE * min(1.0, size))
         accuracy = min(LOOSEST, max(0.01 * size, 0.3 * tol / size, TIGHTEST))
-        solve = Z.fast(conjugate_gradients)
-        direction = solve(Z, ones, diagonal, m - r, accuracy, MOST_PRODUCTS)
+        direction = system.solve(Z, ones, diagonal, m - r, accuracy)
         K.n_products += Z.n_products
         a, P, r = _search(K, link, omega, a, P, r, direction, m)
 

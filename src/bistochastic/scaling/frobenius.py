@@ -14,9 +14,9 @@ from array_api_compat import array_namespace
 from bistochastic.core.errors import several
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
-from bistochastic.scaling.newton import MOST_PRODUCTS, conjugate_gradients
 from bistochastic.scaling.rows import worst
 from bistochastic.scaling.support import SupportReport
+from bistochastic.scaling.systems import NewtonSystem
 
 MOST = {"newton": 200, "alternating": 10_000}  # iterates, by method
 ACCURACY = 1e-10  # of the projection on the row sums, where it takes a linear system
@@ -136,11 +136,11 @@ def alternating(K):
     ones = K.ones()
     Z = K.exponential(0.0, 0 * ones)  # ones on the pattern
     size = Z.apply(ones)
-    solve = Z.fast(conjugate_gradients)
+    system = NewtonSystem()
     F, r = K, K.apply(ones)
     while True:
         Z.n_products = 0
-        b = solve(Z, ones, size, 1.0 - r, ACCURACY, MOST_PRODUCTS)
+        b = system.solve(Z, ones, size, 1.0 - r, ACCURACY)
         F = F.raised(b)
         r = F.apply(ones)
         K.n_products += Z.n_products + 1

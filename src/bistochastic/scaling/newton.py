@@ -1,14 +1,14 @@
-"""Newton's method for the diagonal D of Theorem 2, in log u, by conjugate gradients."""
+"""Newton's method for the diagonal D of Theorem 2, in log u."""
 
 from array_api_compat import array_namespace
 
 from bistochastic.scaling.fixed_point import damped_step
 from bistochastic.scaling.rows import worst
+from bistochastic.scaling.systems import NewtonSystem
 
 NEAR = 0.9  # largest error of a row sum at which Newton steps begin
 LONGEST = 20.0  # largest change of log u in one step
 LOOSEST, TIGHTEST = 0.25, 1e-3  # relative accuracy of the linear systems
-MOST_PRODUCTS = 1000  # in one linear system
 MOST_HALVINGS = 12
 
 
@@ -42,7 +42,7 @@ def newton(S, u, m=1.0, tol=0.0):
         The iterate and the largest error of its row sums.
     """
     xp = array_namespace(u)
-    solve = S.fast(conjugate_gradients)
+    system = NewtonSystem()
     r = u * S.apply(u)
     before = None
     while True:
@@ -58,7 +58,7 @@ def newton(S, u, m=1.0, tol=0.0):
         enough = 0.3 * tol / float(error) if float(error) > tol else LOOSEST
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
-        direction = solve(S, u, r, m - r, accuracy, MOST_PRODUCTS)
+        direction = system.solve(S, u, r, m - r, accuracy)
         u, r = _search(S, u, r, direction, m)
 
 
@@ -80,48 +80,3 @@ def _search(S, u, r, direction, m):
         step /= 2
     u = damped_step(u, r, m)
     return u, u * S.apply(u)
-
-
-def conjugate_gradients(S, u, r, b, accuracy, limit):
-    """Solve (diag(r) + diag(u) S diag(u)) x = b, preconditioned by diag(r).
-
-    Parameters
-    ----------
-    S : Graph
-        Symmetric non-negative matrix.
-    u : array of shape (n,)
-        Diagonal of the scaling.
-    r : array of shape (n,)
-        Row sums of the scaled matrix.
-    b : array of shape (n,)
-        Right-hand side; may be overwritten.
-    accuracy : float
-        Wanted size of the residual, relative to `b`, in the norm of 1/r.
-    limit : int
-        Largest number of products.
-
-    Returns
-    -------
-    array of shape (n,)
-        The solution. The matrix is singular only along bipartite components, where
-        the system stays consistent if both sides want the same total.
-    """
-    xp = array_namespace(b)
-    x = xp.zeros_like(b)
-    q = b / r
-    size = float(xp.sum(b * q))
-    goal = accuracy**2 * size
-    for _ in range(limit):
-        Hq = r * q + u * S.apply(u * q)
-        curvature = float(xp.sum(q * Hq))
-        if not curvature > 0:
-            break
-        step = size / curvature
-        x = x + step * q
-        b = b - step * Hq
-        z = b / r
-        size, last = float(xp.sum(b * z)), size
-        if not size > goal:
-            break
-        q = z + (size / last) * q
-    return x

@@ -1,0 +1,132 @@
+"""The linear systems of Newton's method, by conjugate gradients or factorization."""
+
+import numpy as np
+from array_api_compat import array_namespace, to_device
+from scipy.sparse import csc_array, diags_array
+from scipy.sparse.linalg import splu
+
+MOST_PRODUCTS = 1000  # in one run of conjugate gradients
+SMALL = 2000  # rows up to which any fill is affordable
+FEW = 2.0  # entries a row up to which there is hardly any fill
+NOTHING = 1e-18  # an entry that its diagonal does not feel
+REFINEMENTS = 3
+
+
+class NewtonSystem:
+    """Solver of (diag(r) + diag(u) S diag(u)) x = b for a run of similar systems.
+
+    Conjugate gradients come first. Where the scaled matrix is nearly a matching its
+    weak entries matter and make the system nearly singular, out of reach for them;
+    but then it has few entries that count, and a factorization is cheap. A run in
+    which they failed once goes on by factorization, where that is affordable.
+    """
+
+    def __init__(self):
+        self._hard = False
+
+    def solve(self, S, u, r, b, accuracy):
+        """Return the solution, or the best that conjugate gradients came to.
+
+        Parameters
+        ----------
+        S : Graph
+            Symmetric non-negative matrix.
+        u, r, b : arrays of shape (n,)
+            Diagonal of the scaling, diagonal of the system, right-hand side.
+        accuracy : float
+            Wanted size of the residual, relative to `b`.
+
+        Returns
+        -------
+        array of shape (n,)
+            The solution x.
+        """
+        if self._hard and (x := factorized(S, u, r, b)) is not None:
+            return x
+        before = S.n_products
+        body = S.fast(conjugate_gradients)
+        x = body(S, u, r, b + 0.0, accuracy, MOST_PRODUCTS)
+        self._hard = S.n_products - before >= MOST_PRODUCTS
+        if self._hard and (y := factorized(S, u, r, b)) is not None:
+            return y
+        return x
+
+
+def conjugate_gradients(S, u, r, b, accuracy, limit):
+    """Solve (diag(r) + diag(u) S diag(u)) x = b, preconditioned by diag(r).
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+    u : array of shape (n,)
+        Diagonal of the scaling.
+    r : array of shape (n,)
+        Row sums of the scaled matrix.
+    b : array of shape (n,)
+        Right-hand side; may be overwritten.
+    accuracy : float
+        Wanted size of the residual, relative to `b`, in the norm of 1/r.
+    limit : int
+        Largest number of products.
+
+    Returns
+    -------
+    array of shape (n,)
+        The solution. The matrix is singular only along bipartite components, where
+        the system stays consistent if both sides want the same total.
+    """
+    xp = array_namespace(b)
+    x = xp.zeros_like(b)
+    q = b / r
+    size = float(xp.sum(b * q))
+    goal = accuracy**2 * size
+    for _ in range(limit):
+        Hq = r * q + u * S.apply(u * q)
+        curvature = float(xp.sum(q * Hq))
+        if not curvature > 0:
+            break
+        step = size / curvature
+        x = x + step * q
+        b = b - step * Hq
+        z = b / r
+        size, last = float(xp.sum(b * z)), size
+        if not size > goal:
+            break
+        q = z + (size / last) * q
+    return x
+
+
+def factorized(S, u, r, b):
+    """Solve (diag(r) + diag(u) S diag(u)) x = b by a sparse factorization.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric non-negative matrix.
+    u, r, b : arrays of shape (n,)
+        Diagonal of the scaling, diagonal of the system, right-hand side.
+
+    Returns
+    -------
+    array of shape (n,), or None
+        The solution; None where the factors could be too large.
+    """
+    P = S.scaled(u).entries(NOTHING)
+    if S.n > SMALL and P.nnz > FEW * S.n:
+        return None
+    diagonal, right = (np.asarray(to_device(x, "cpu"), dtype=float) for x in (r, b))
+    H = csc_array(P + diags_array(diagonal))
+    try:
+        factors = splu(
+            H,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError:  # exactly singular
+        return None
+    x = factors.solve(right)
+    for _ in range(REFINEMENTS):
+        x += factors.solve(right - H @ x)
+    return S.vector(x) if np.isfinite(x).all() else None
