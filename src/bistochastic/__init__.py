@@ -1,5 +1,7 @@
 """Sparse, symmetric, doubly stochastic graphs whose components are the clusters."""
 
+from importlib import import_module
+
 from bistochastic.api import (
     entropic_plan,
     marcus_mapping,
@@ -15,6 +17,7 @@ from bistochastic.scaling.transport import TransportResult
 
 __version__ = "0.1.0"
 __all__ = [
+    "DoublyStochasticScaler",
     "InputError",
     "MarcusResult",
     "NotSymmetricError",
@@ -28,3 +31,16 @@ __all__ = [
     "project_doubly_stochastic",
     "support",
 ]
+
+ESTIMATORS = {"DoublyStochasticScaler": "bistochastic.scaler"}
+
+
+def __getattr__(name):
+    """Import an estimator, and scikit-learn with it, when it is first asked for."""
+    if name in ESTIMATORS:
+        return getattr(import_module(ESTIMATORS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(globals().keys() | ESTIMATORS)

@@ -12,7 +12,7 @@ from bistochastic.core.errors import InputError, SupportError, several
 from bistochastic.core.run import Status, run
 from bistochastic.input import Wanted, hold
 from bistochastic.scaling import existence, frobenius, transport
-from bistochastic.scaling.existence import scalable
+from bistochastic.scaling.existence import reachable, scalable
 from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
 from bistochastic.scaling.transport import TransportResult
@@ -173,7 +173,7 @@ def marcus_mapping(
         residual=done.residual,
         residuals=done.residuals,
         support=ready.report,
-        dropped=np.delete(np.arange(n), rows),
+        dropped=_dropped(ready, n),
         shift=ready.shift * held.unit * held.unit,
     )
     if not result.converged:
@@ -255,8 +255,8 @@ def entropic_plan(
     >>> S = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.8], [0.0, 0.8, 1.0]])
     >>> for omega in (0.1, 1, 10):
     ...     print(omega, entropic_plan(S, omega=omega).plan[0].round(3))
-    0.1 [0.567 0.433 0.   ]
-    1 [0.731 0.269 0.   ]
+    0.1 [0.631 0.369 0.   ]
+    1 [0.741 0.259 0.   ]
     10 [0.999 0.001 0.   ]
     """
     _check_choice("unsupported", unsupported, CURES)
@@ -283,7 +283,7 @@ def entropic_plan(
     log_S, a = ready.graph.log(), _whole(done.value, ready, n)
     P = log_S.exponential(float(omega), a)
     r = P.apply(P.ones())
-    reward, pull = P.dot(log_S), 2 * float(array_namespace(a).sum(a * r))
+    reward, pull = log_S.dot(P), 2 * float(array_namespace(a).sum(a * r))
     phi = np.full(n, np.inf)
     phi[rows] = omega * math.log(held.unit) - on_cpu(done.value) - 0.5
     result = TransportResult(
@@ -298,7 +298,7 @@ def entropic_plan(
         residual=done.residual,
         residuals=done.residuals,
         support=ready.report,
-        dropped=np.delete(np.arange(n), rows),
+        dropped=_dropped(ready, n),
         shift=ready.shift * held.unit * held.unit,
     )
     if not result.converged:
@@ -306,7 +306,9 @@ def entropic_plan(
     return result
 
 
-def project_doubly_stochastic(K, *, method="newton", tol=None, max_iter=None):
+def project_doubly_stochastic(
+    K, *, method="newton", tol=None, max_iter=None, unsupported="raise"
+):
     r"""Find the symmetric doubly stochastic matrix nearest to K.
 
     Solves :math:`\min_F \|F - K\|_F` over :math:`F \ge 0`, :math:`F = F^\top`,
@@ -326,6 +328,9 @@ def project_doubly_stochastic(K, *, method="newton", tol=None, max_iter=None):
         Largest error of a row sum; 1e-10, or 1e-5 in single precision.
     max_iter : int, optional
         Most iterates; 200 for "newton", 10,000 for "alternating".
+    unsupported : {"raise", "prune"}, default="raise"
+        What to do where no doubly stochastic matrix has the pattern of a sparse K.
+        ``"prune"``, with "newton", leaves the rows in ``result.dropped`` zero.
 
     Returns
     -------
@@ -335,7 +340,8 @@ def project_doubly_stochastic(K, *, method="newton", tol=None, max_iter=None):
     Raises
     ------
     SupportError
-        If K is sparse and no doubly stochastic matrix has its pattern.
+        If K is sparse, no doubly stochastic matrix has its pattern, and it is not
+        pruned, or nothing would be left.
     InputError
         If K or a parameter cannot be used; the message says what to do.
 
@@ -358,42 +364,41 @@ def project_doubly_stochastic(K, *, method="newton", tol=None, max_iter=None):
     --------
     >>> import numpy as np
     >>> from bistochastic import project_doubly_stochastic
-    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
-    >>> project_doubly_stochastic(K).matrix.round(4)
-    array([[0.8333, 0.1667, 0.    ],
-           [0.1667, 0.6667, 0.1667],
-           [0.    , 0.1667, 0.8333]])
+    >>> K = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.8], [0.0, 0.8, 1.0]])
+    >>> result = project_doubly_stochastic(K)
+    >>> result.matrix.round(4)
+    array([[0.7867, 0.2133, 0.    ],
+           [0.2133, 0.44  , 0.3467],
+           [0.    , 0.3467, 0.6533]])
+    >>> result.n_iter
+    3
     """
     _check_choice("method", method, frobenius.MOST)
     _check_limits(tol, max_iter)
+    _check_choice("unsupported", unsupported, CURES[:2])
     held = hold(K, Wanted("K", signed=True, double=True))
-    scores = held.graph
-    report = existence.support(scores.exponential(0.0, 0 * scores.ones()))
-    if report.kind == "none":
-        raise SupportError(
-            "No doubly stochastic matrix has the pattern of K. With S for ones on that "
-            f"pattern: {report} Store more entries, as zeros if need be; a full "
-            "diagonal is enough (Theorem 2).",
-            report,
-        )
+    ready = reachable(held.graph, prune=unsupported == "prune" and method == "newton")
+    core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     tol = TOLERANCE[held.bits] if tol is None else float(tol)
     steps = max_iter or frobenius.MOST[method]
-    done = frobenius.nearest(scores, tol=tol, max_iter=steps)
-    a = done.value
-    F = scores.clipped(1.0, a)
+    done = frobenius.nearest(core, tol=tol, max_iter=steps)
+    a = _whole(done.value, ready, held.graph.n)
+    F = ready.graph.clipped(1.0, a)
+    potential = _whole(done.value, ready, held.graph.n, -np.inf)
     if method == "alternating":
-        done = run(frobenius.alternating(scores), tol=tol, max_iter=steps)
-        F = done.value.clipped(1.0, 0 * a)  # without the zeros
+        done = run(frobenius.alternating(core), tol=tol, max_iter=steps)
+        F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     result = ProjectionResult(
         matrix=held.restore(F.native()),
-        potential=a,
+        potential=potential,
         status=done.status,
         n_iter=done.n_iter,
-        n_products=scores.n_products,
+        n_products=core.n_products,
         residual=done.residual,
         residuals=done.residuals,
-        gap=frobenius.duality_gap(F, scores, a),
-        support=report,
+        gap=frobenius.duality_gap(F, ready.graph, a),
+        support=ready.report,
+        dropped=_dropped(ready, held.graph.n),
     )
     if not result.converged:
         _warn(result)
@@ -422,11 +427,17 @@ def _marginals(values, n):
     return (float(m[0]) if equal else m), equal
 
 
-def _whole(values, ready, n):
-    """Return a vector over all rows, zero for those that take no part."""
+def _dropped(ready, n):
+    """Return the rows that take no part."""
+    kept = np.arange(n) if ready.kept is None else ready.kept
+    return np.setdiff1d(np.arange(n), kept)
+
+
+def _whole(values, ready, n, rest=0.0):
+    """Return a vector over all rows, `rest` for those that take no part."""
     if ready.kept is None:
         return values
-    whole = np.zeros(n)
+    whole = np.full(n, rest)
     whole[ready.kept] = on_cpu(values)
     return ready.graph.vector(whole)
 

@@ -145,9 +145,12 @@ def _hold_dense(S, wanted, restore):
     if not wanted.signed and hi > 0 and not 1 / LARGEST[bits] <= hi <= LARGEST[bits]:
         unit = _unit(float(xp.min(xp.where(S > 0, S, hi))), hi)
         S = S / unit / unit
-    return Held(
-        Dense(S), lambda M: restore(xp.astype(M, given, copy=False)), bits, unit
-    )
+
+    def back(M):
+        M = M.toarray() if issparse(M) else M
+        return restore(xp.astype(M, given, copy=False))
+
+    return Held(Dense(S), back, bits, unit)
 
 
 def _hold_sparse(S, wanted):

@@ -13,7 +13,7 @@ from matrices import sparse_symmetric
 
 
 def test_every_body_has_a_test_here():
-    assert {*kernels.ON_PATTERNS, *kernels.THREADED} == {
+    assert {*kernels.ON_PATTERNS, *kernels.ON_ROWS, *kernels.ON_ARRAYS} == {
         matching.greedy_matching,
         matching.maximum_matching,
         systems.conjugate_gradients,

@@ -80,9 +80,14 @@ class Csr:
         """Return the sum of the squared entries."""
         return float(np.sum(self._S.data**2))
 
-    def dot(self, K: Self) -> float:
-        """Return the sum of s_ij k_ij."""
-        return float(self._S.multiply(K._S).sum())
+    def dot(self, P: Self) -> float:
+        """Return the sum of k_ij p_ij over the entries of P."""
+        return float(self._S.multiply(P._S).sum())
+
+    def looped(self) -> bool:
+        """Tell whether the whole diagonal is stored."""
+        rows = np.repeat(np.arange(self.n), np.diff(self._S.indptr))
+        return np.count_nonzero(rows == self._S.indices) == self.n
 
     def highest(self) -> np.ndarray:
         """Return the largest entry of each row."""
@@ -110,7 +115,7 @@ class Csr:
 
     def fast(self, text: Text) -> Text:
         """Return a compiled body where there is one and the matrix is large."""
-        return compiled(text, self._S.nnz, threaded=True)
+        return compiled(text, self._S.nnz, "ON_ROWS")
 
     def _with(self, data: np.ndarray) -> Self:
         return self._like(data, self._S.indices, self._S.indptr)
@@ -161,13 +166,15 @@ def chosen(
     return data[kept], K.indices[kept], ends.astype(K.indptr.dtype)
 
 
-def compiled(text: Text, entries: int, *, threaded: bool = False) -> Text:
+def compiled(text: Text, entries: int, bodies: str | None = None) -> Text:
     """Return the compiled body of `text` if there is one and it pays."""
     if entries < COMPILED:
         return text
-    from bistochastic.backends.kernels import ON_PATTERNS, THREADED
+    from bistochastic.backends import kernels
 
-    body = ON_PATTERNS.get(text) or (threaded and THREADED.get(text))
+    body = kernels.ON_PATTERNS.get(text)
+    if bodies is not None:
+        body = getattr(kernels, bodies).get(text, body)
     return cast(Text, body or text)
 
 

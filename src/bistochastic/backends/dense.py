@@ -10,7 +10,6 @@ from bistochastic.backends.csr import Csr, compiled
 from bistochastic.core.protocols import Text
 
 BLOCK = 1 << 22  # entries looked at in one go
-SPARSE = 8  # one positive entry in so many makes compressed rows the faster
 
 
 def on_cpu(values: Any) -> np.ndarray:
@@ -104,23 +103,18 @@ class Dense:
         with np.errstate(divide="ignore"):
             return type(self)(self._xp.log(self._S))
 
-    def indicator(self) -> "Dense | Csr":
-        """Return ones where S is positive; in compressed rows if they are few."""
-        positive = self._S > 0
-        if isinstance(positive, np.ndarray):
-            if SPARSE * np.count_nonzero(positive) < positive.size:
-                return Csr(csr_array(positive, dtype=np.float64))
-        return type(self)(self._xp.astype(positive, self._S.dtype))
+    def indicator(self) -> Self:
+        """Return ones where S is positive."""
+        return type(self)(self._xp.astype(self._S > 0, self._S.dtype))
 
     def sq_norm(self) -> float:
         """Return the sum of the squared entries."""
         flat = self._xp.reshape(self._S, (-1,))
         return float(self._xp.vecdot(flat, flat))
 
-    def dot(self, K: Self) -> float:
-        """Return the sum of s_ij k_ij where S is positive."""
-        zero = self._xp.zeros_like(self._S[:1, :1])
-        return float(self._xp.sum(self._S * self._xp.where(self._S > 0, K._S, zero)))
+    def looped(self) -> bool:
+        """Tell whether the diagonal is finite."""
+        return bool(self._xp.all(self._xp.isfinite(self.diagonal())))
 
     def highest(self) -> Any:
         """Return the largest entry of each row."""
@@ -131,18 +125,30 @@ class Dense:
         finite = self._S[self._xp.isfinite(self._S)]
         return float(self._xp.std(finite))
 
+    def dot(self, P: "Dense | Csr") -> float:
+        """Return the sum of k_ij p_ij over the positive entries of P."""
+        if isinstance(P, Csr):
+            entries = P.native().tocoo()
+            return float(np.sum(self._S[entries.coords] * entries.data))
+        zero = self._xp.zeros_like(self._S[:1, :1])
+        return float(self._xp.sum(P._S * self._xp.where(P._S > 0, self._S, zero)))
+
     def exponential(self, omega: float, a: Any) -> Self:
         """Return exp(omega k_ij + a_i + a_j)."""
         return type(self)(self._xp.exp(self._plus(omega, a)))
 
-    def clipped(self, omega: float, a: Any) -> Self:
-        """Return the positive part of omega k_ij + a_i + a_j."""
-        out = self._plus(omega, a)
-        return type(self)(self._xp.clip(out, 0.0, None))
+    def clipped(self, omega: float, a: Any) -> "Self | Csr":
+        """Return the positive part of omega k_ij + a_i + a_j.
+
+        Large arrays give compressed rows: near a solution few entries are positive.
+        """
+        if (body := self.fast(positives)) is not positives:
+            return Csr(csr_array(body(self._S, omega, a), shape=self._S.shape))
+        return type(self)(self._xp.clip(self._plus(omega, a), 0.0, None))
 
     def raised(self, a: Any) -> Self:
         """Return the positive part of k_ij + a_i + a_j."""
-        return self.clipped(1.0, a)
+        return type(self)(self._xp.clip(self._plus(1.0, a), 0.0, None))
 
     def _plus(self, omega: float, a: Any) -> Any:
         """Return omega k_ij + a_i + a_j; a_i + a_j is formed first, for symmetry."""
@@ -155,5 +161,16 @@ class Dense:
         return self._S
 
     def fast(self, text: Text) -> Text:
-        """Return `text`, unless it works on patterns and a compiler pays."""
-        return compiled(text, self.n**2)
+        """Return a compiled body where there is one and the matrix is large."""
+        doubles = isinstance(self._S, np.ndarray) and self._S.dtype == np.float64
+        return compiled(text, self.n**2, "ON_ARRAYS" if doubles else None)
+
+
+def positives(
+    K: np.ndarray, omega: float, a: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    out = a[:, None] + a[None, :] + omega * K
+    kept = out > 0
+    ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return out[kept], np.nonzero(kept)[1].astype(np.int32), ends

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from bistochastic.backends import csr
+from bistochastic.backends import csr, dense
 from bistochastic.scaling import matching, systems
 
 
@@ -158,6 +158,42 @@ def _positives(  # type: ignore[no-untyped-def]
                 to += np.uint64(1)
 
 
+def dense_positives(
+    K: np.ndarray, omega: float, a: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    K = K if K.flags.c_contiguous else K.T  # symmetric
+    ends = np.zeros(a.size + 1, dtype=np.int64)
+    _count_dense(K, omega, a, ends)
+    np.cumsum(ends, out=ends)
+    data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
+    _dense_positives(K, omega, a, ends, data, indices)
+    return data, indices, ends
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _count_dense(K, omega, a, counts):  # type: ignore[no-untyped-def]
+    for i in prange(a.size):
+        count = 0
+        for j in range(a.size):
+            count += a[i] + a[j] + omega * K[i, j] > 0
+        counts[i + 1] = count
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _dense_positives(  # type: ignore[no-untyped-def]
+    K, omega, a, ends, out, columns
+):
+    for i in prange(a.size):
+        to = ends[i]
+        for j in range(a.size):
+            value = a[i] + a[j] + omega * K[i, j]
+            if value > 0:
+                out[to] = value
+                columns[to] = j
+                to += 1
+
+
 @njit(cache=True, nogil=True)
 def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     """Tell whether a canonical CSR matrix equals its transpose to the bit.
@@ -204,14 +240,22 @@ ON_PATTERNS: Bodies = {
     text: njit(cache=True, nogil=True)(text)
     for text in (matching.greedy_matching, matching.maximum_matching)
 }
-THREADED: Bodies = {
+ON_ROWS: Bodies = {
     csr.product: product,
     csr.weights: weights,
     csr.exponents: exponents,
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,
 }
+ON_ARRAYS: Bodies = {dense.positives: dense_positives}
+
+
+def _without_threads() -> None:
+    ON_ROWS.clear()
+    ON_ARRAYS.clear()
+
+
 if not _openmp():  # Numba's own pool ends the process when two threads call it
-    THREADED.clear()
+    _without_threads()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=THREADED.clear)  # OpenMP dies with the fork
+    os.register_at_fork(after_in_child=_without_threads)  # OpenMP dies with the fork

@@ -87,11 +87,15 @@ class TorchCsr:
         """Return the sum of the squared entries."""
         return float(torch.sum(self._S.values() ** 2))
 
-    def dot(self, K: Self) -> float:
-        """Return the sum of s_ij k_ij; patterns that differ are met on the CPU."""
-        if self._S.values().shape == K._S.values().shape:
-            return float(self._S.values() @ K._S.values())
-        return Csr(self.pattern()).dot(Csr(K.pattern()))
+    def dot(self, P: Self) -> float:
+        """Return the sum of k_ij p_ij; patterns that differ meet on the CPU."""
+        if self._S.values().shape == P._S.values().shape:
+            return float(self._S.values() @ P._S.values())
+        return Csr(self.pattern()).dot(Csr(P.pattern()))
+
+    def looped(self) -> bool:
+        """Tell whether the whole diagonal is stored."""
+        return int(torch.sum(self._rows() == self._S.col_indices())) == self.n
 
     def highest(self) -> torch.Tensor:
         """Return the largest entry of each row."""

@@ -55,9 +55,6 @@ class Graph(Protocol):
     def sq_norm(self) -> float:
         """Return the sum of the squared entries."""
 
-    def dot(self, K: Any) -> float:
-        """Return the sum of s_ij k_ij over the positive entries of S."""
-
     def native(self) -> Any:
         """Return the matrix as its library knows it."""
 
@@ -80,11 +77,17 @@ class Scores(Protocol):
     def apply(self, v: Any) -> Any:
         """Return the product K v over the pattern."""
 
+    def looped(self) -> bool:
+        """Tell whether the whole diagonal is on the pattern."""
+
     def highest(self) -> Any:
         """Return the largest entry of each row; every row must have one."""
 
     def spread(self) -> float:
         """Return the standard deviation of the entries on the pattern."""
+
+    def dot(self, P: Any) -> float:
+        """Return the sum of k_ij p_ij over the positive entries of a plan P."""
 
     def exponential(self, omega: float, a: Any) -> Graph:
         """Return exp(omega k_ij + a_i + a_j) on the pattern."""

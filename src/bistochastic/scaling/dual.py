@@ -22,7 +22,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from bistochastic.core.protocols import Graph, Scores
-from bistochastic.core.run import Run, run
+from bistochastic.core.run import ROUNDING, Run, run
 from bistochastic.scaling.newton import NEAR
 from bistochastic.scaling.rows import worst
 from bistochastic.scaling.systems import NewtonSystem
@@ -30,9 +30,10 @@ from bistochastic.scaling.systems import NewtonSystem
 EASY = 4.0  # standard deviation of omega K from which Newton starts without help
 FACTOR = 4.0  # from one omega on the path to the next
 LOOSE = 0.1  # largest error of a row sum on the way
-STEPS = 100  # most Newton steps for one omega on the way
-RIDGE = 1e-4  # of the diagonal, while row sums are off by one or more
+STEPS = 200  # most Newton steps for one omega on the way
+RIDGE = 1e-8  # of the diagonal, while row sums are off by one or more
 LOOSEST, TIGHTEST = 0.1, 1e-12  # relative accuracy of the linear systems
+SHORT, TIGHT = 0.25, 1e-6  # after a step so short, at least that accuracy
 MOST_HALVINGS = 40
 DECREASE = 0.1  # of the decrease that the slope promises
 
@@ -96,7 +97,7 @@ def path(K, link, omega, m=1.0, *, tol, max_iter):
         n_iter += done.n_iter
         wider = min(omega, FACTOR * w)
         a, w = done.value * (wider / w), wider
-    done = run(newton(K, link, w, a, m, tol), tol=tol, max_iter=max_iter, patience=25)
+    done = run(newton(K, link, w, a, m, tol), tol=tol, max_iter=max_iter)
     return Run(done.value, done.status, n_iter + done.n_iter, done.residuals)
 
 
@@ -129,6 +130,7 @@ def newton(K, link, omega, a, m=1.0, tol=0.0):
     """
     ones, system = K.ones(), NewtonSystem()
     P, r = _plan(K, link, omega, a)
+    step = 1.0
     while True:
         error = worst(r, m)
         yield a, error
@@ -139,15 +141,18 @@ def newton(K, link, omega, a, m=1.0, tol=0.0):
             continue
         Z = link.slopes(P)
         Z.n_products = 0
-        diagonal = Z.apply(ones) * (1.0 + RIDGE * min(1.0, size))
+        ridge = max(RIDGE * min(1.0, size), ROUNDING)
+        diagonal = Z.apply(ones) * (1.0 + ridge)
         accuracy = min(LOOSEST, max(0.01 * size, 0.3 * tol / size, TIGHTEST))
+        if step < SHORT:
+            accuracy = min(accuracy, TIGHT)
         direction = system.solve(Z, ones, diagonal, m - r, accuracy)
         K.n_products += Z.n_products
-        a, P, r = _search(K, link, omega, a, P, r, direction, m)
+        a, P, r, step = _search(K, link, omega, a, P, r, direction, m)
 
 
 def _search(K, link, omega, a, P, r, direction, m):
-    """Halve the Newton step until psi falls and no row is zero."""
+    """Halve the Newton step until psi falls and no row is zero; return it too."""
     xp = array_namespace(a)
     size = float(xp.sum(r)) * (1.0 + float(xp.max(xp.abs(a))))
     rounding = 4 * xp.finfo(a.dtype).eps * size
@@ -161,9 +166,9 @@ def _search(K, link, omega, a, P, r, direction, m):
         change = 0.5 * (float(link.mass(plan, sums)) - mass) - step * pull
         falls = change <= DECREASE * step * slope + rounding
         if falls and bool(xp.all(sums > 0)):
-            return trial, plan, sums
+            return trial, plan, sums, step
         step /= 2
-    return a, P, r
+    return a, P, r, 0.0
 
 
 def _plan(K, link, omega, a):

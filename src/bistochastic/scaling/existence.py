@@ -59,6 +59,37 @@ def support(S):
     return analyze(S.pattern(), S.fast)
 
 
+def reachable(K, *, prune=False):
+    """Diagnose the pattern of scores; with support, some plan lies on it.
+
+    Parameters
+    ----------
+    K : Scores
+        Symmetric scores on a pattern.
+    prune : bool, default=False
+        Whether to leave out rows that no plan reaches, rather than to raise.
+
+    Returns
+    -------
+    Scalable
+        The scores and the rows that take part.
+    """
+    if K.looped():
+        return Scalable(K, None, SupportReport("total"))
+    report = support(K.exponential(0.0, 0 * K.ones()))
+    if report.kind != "none":
+        return Scalable(K, None, report)
+    kept = np.flatnonzero(report.row_blocks >= 0)
+    if not (prune and kept.size):
+        raise SupportError(
+            "No doubly stochastic matrix has the pattern of K. With S for ones on that "
+            f"pattern: {report} Store more entries, as zeros if need be; a full "
+            f"diagonal is enough (Theorem 2). {PRUNE}",
+            report,
+        )
+    return Scalable(K.cut(report.row_blocks, report.column_blocks), kept, report)
+
+
 def scalable(S, unsupported, *, equal_marginals=True, limit=False):
     """Diagnose a graph and raise, prune or regularize where it has no scaling.
 

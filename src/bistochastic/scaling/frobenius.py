@@ -9,6 +9,7 @@ for a kernel K.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.errors import several
@@ -50,6 +51,8 @@ class ProjectionResult:
         `potential`. If the row sums are right, :math:`\|F - F^*\|^2 \le 2` gap.
     support : SupportReport
         The support of the pattern of K; it need not be total.
+    dropped : array of int
+        Rows left zero by ``unsupported="prune"``; their potential is -infinity.
     """
 
     matrix: Any
@@ -61,6 +64,7 @@ class ProjectionResult:
     residuals: tuple[float, ...]
     gap: float
     support: SupportReport
+    dropped: np.ndarray
 
     @property
     def converged(self):
@@ -168,4 +172,36 @@ def duality_gap(F, K, a):
     """
     xp = array_namespace(a)
     bound = K.clipped(1.0, a).sq_norm() / 2 - 2 * float(xp.sum(a))
-    return F.sq_norm() / 2 - F.dot(K) + bound
+    return F.sq_norm() / 2 - K.dot(F) + bound
+
+
+def row_potential(rows, values, n):
+    r"""Find for each row the number b with :math:`\sum_j \max(v_{ij} + b_i, 0) = 1`.
+
+    That is the projection of each row on the simplex. The entries that stay positive
+    are found by dropping, time and again, those that do not (Michelot, 1986).
+
+    Parameters
+    ----------
+    rows : array of int of shape (m,)
+        The row of each entry.
+    values : array of shape (m,)
+        The entries v.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    array of shape (n,)
+        The numbers b; not a number for rows without entries.
+    """
+    kept = np.ones(values.shape, dtype=bool)
+    while True:
+        size = np.bincount(rows[kept], minlength=n)
+        total = np.bincount(rows[kept], values[kept], minlength=n)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            b = (1.0 - total) / size
+        smaller = kept & (values + b[rows] > 0)
+        if np.array_equal(smaller, kept):
+            return b
+        kept = smaller

@@ -1,0 +1,260 @@
+"""The scikit-learn transformer: affinity in, doubly stochastic affinity out."""
+
+import warnings
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, diags_array, issparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import (
+    check_is_fitted,
+    check_non_negative,
+    validate_data,
+)
+
+from bistochastic.api import marcus_mapping, project_doubly_stochastic
+from bistochastic.core.errors import InputError, listed, several
+from bistochastic.scaling.frobenius import row_potential
+
+# name -> (function, its method)
+NORMALIZATIONS = {
+    "marcus": (marcus_mapping, "auto"),
+    "zass_shashua_2005": (marcus_mapping, "damped"),
+    "frobenius": (project_doubly_stochastic, "newton"),
+    "zass_shashua_2006": (project_doubly_stochastic, "alternating"),
+}
+FORMATS, NUMBERS = ("csr", "csc", "coo"), (np.float64, np.float32)
+
+
+class DoublyStochasticScaler(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    r"""Make a matrix of affinities doubly stochastic, as a step of a pipeline.
+
+    Parameters
+    ----------
+    normalization : str, default="marcus"
+        Which doubly stochastic matrix:
+
+        - "marcus": M(K) = DKD, Eq. (1), nearest in relative entropy; keeps every edge.
+        - "zass_shashua_2005": the same by the degree iteration of Eq. (2), as
+          published.
+        - "frobenius": the nearest in the Frobenius norm; sets small entries to zero.
+        - "zass_shashua_2006": the alternating projection published for that problem,
+          which ends near the nearest matrix, not in it.
+    tol : float, optional
+        Largest error of a row sum; 1e-10, or 1e-5 in single precision.
+    max_iter : int, optional
+        Most iterates; by default a number that fits the method.
+    unsupported : {"prune", "raise", "regularize"}, default="prune"
+        What to do where no doubly stochastic matrix has the pattern of K, as in
+        `marcus_mapping`. Isolated samples are thus left zero, with a warning. For
+        "frobenius" there is no "regularize"; "zass_shashua_2006" always raises.
+
+    Attributes
+    ----------
+    scaling_ : array of shape (n_samples,)
+        The diagonal u of D, of the first two.
+    potential_ : array of shape (n_samples,)
+        The potential a, of "frobenius".
+    dropped_ : array of int
+        Rows that pruning left zero.
+    residual_ : float
+        Largest error of a row sum of the fitted matrix.
+    n_iter_ : int
+        Number of iterates.
+    n_features_in_ : int
+        Number of samples seen in `fit`, each of them a column.
+    feature_names_in_ : array of shape (n_samples,)
+        Names of the columns, if they are all strings.
+
+    See Also
+    --------
+    marcus_mapping : The same as a function, with more to say about the result.
+    project_doubly_stochastic : The function behind the last two.
+
+    Notes
+    -----
+    New rows, the affinities of new samples to those of `fit`, are scaled as the
+    fitted ones are: by the columns' part of the scaling or potential, and by the
+    number of their own that makes them sum to one. For the matrix of `fit`, if it has
+    total support, that gives the fitted matrix, to within the tolerance.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import SpectralClustering
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from bistochastic import DoublyStochasticScaler
+    >>> K = rbf_kernel(load_iris().data)
+    >>> DoublyStochasticScaler().fit_transform(K).sum(axis=0).round(6).max()
+    np.float64(1.0)
+    >>> clusters = make_pipeline(
+    ...     DoublyStochasticScaler(),
+    ...     SpectralClustering(3, affinity="precomputed", random_state=0),
+    ... ).fit_predict(K)
+    >>> clusters.shape
+    (150,)
+    """
+
+    def __init__(
+        self, normalization="marcus", *, tol=None, max_iter=None, unsupported="prune"
+    ):
+        self.normalization = normalization
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unsupported = unsupported
+
+    def fit(self, K, y=None):
+        """Find the scaling of a square matrix of affinities.
+
+        Parameters
+        ----------
+        K : array-like or sparse matrix of shape (n_samples, n_samples)
+            Symmetric affinities.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        DoublyStochasticScaler
+            The fitted transformer.
+        """
+        self._fit(K)
+        return self
+
+    def fit_transform(self, K, y=None):
+        """Make a square matrix of affinities doubly stochastic.
+
+        Parameters
+        ----------
+        K : array-like or sparse matrix of shape (n_samples, n_samples)
+            Symmetric affinities.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_samples)
+            The doubly stochastic matrix, in the kind of K.
+        """
+        return self._fit(K).matrix
+
+    def transform(self, K):
+        """Scale the affinities of samples, new or old, to the fitted ones.
+
+        Parameters
+        ----------
+        K : array-like or sparse matrix of shape (n_new, n_samples)
+            Affinities of `n_new` samples to those of `fit`.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_new, n_samples)
+            Rows that sum to one.
+        """
+        check_is_fitted(self)
+        K = self._validated(K, reset=False)
+        if hasattr(self, "scaling_"):
+            return self._scaled(K)
+        if hasattr(self, "potential_"):
+            return self._clipped(K)
+        raise InputError(
+            'The alternation of "zass_shashua_2006" has no rule for new rows; use '
+            'fit_transform, or normalization="frobenius", the problem it is meant for.'
+        )
+
+    def _fit(self, K):
+        if self.normalization not in NORMALIZATIONS:
+            words = ", ".join(map(repr, NORMALIZATIONS))
+            raise InputError(
+                f"normalization={self.normalization!r}: it must be one of {words}."
+            )
+        K = self._validated(K, reset=True)
+        if K.shape[0] != K.shape[1]:
+            raise InputError(f"K has shape {K.shape}; `fit` needs a square matrix.")
+        function, method = NORMALIZATIONS[self.normalization]
+        unsupported = "raise" if method == "alternating" else self.unsupported
+        result = function(
+            K,
+            method=method,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            unsupported=unsupported,
+        )
+        for name in ("scaling_", "potential_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if function is marcus_mapping:
+            self.scaling_ = result.scaling
+        elif method == "newton":
+            self.potential_ = result.potential
+        self.dropped_ = result.dropped
+        if self.unsupported == "prune" and result.support.kind != "total":
+            self._warn(result.support)
+        self.residual_ = result.residual
+        self.n_iter_ = result.n_iter
+        return result
+
+    def _warn(self, report):
+        gone = several(self.dropped_.size, "row")
+        warnings.warn(
+            f"{report} Left out: {gone} ({listed(self.dropped_) or 'none'}), and "
+            f"{several(report.unsupported[0].size, 'entry', 'entries')}. "
+            'unsupported="raise" makes this an error.',
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _validated(self, K, reset):
+        K = validate_data(
+            self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS
+        )
+        if NORMALIZATIONS[self.normalization][0] is marcus_mapping:
+            check_non_negative(K, type(self).__name__)
+        return K
+
+    def _scaled(self, K):
+        sums = K @ self.scaling_
+        self._check_alive(sums > 0)
+        rows = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+        if issparse(K):
+            scaled = diags_array(rows) @ csr_array(K) @ diags_array(self.scaling_)
+            return type(K)(scaled.astype(K.dtype))
+        return (rows[:, None] * K * self.scaling_).astype(K.dtype, copy=False)
+
+    def _clipped(self, K):
+        """Return the positive part of k_ij + a_i + a_j, row sums one by a_i."""
+        entries = K.tocoo() if issparse(K) else coo_array(np.where(K, K, np.nan))
+        rows, columns = entries.coords
+        values = np.nan_to_num(entries.data) + self.potential_[columns]
+        alive = np.bincount(rows[values > -np.inf], minlength=K.shape[0]) > 0
+        self._check_alive(alive)
+        b = row_potential(rows, values, K.shape[0])
+        values = np.maximum(values + np.where(alive, b, 0.0)[rows], 0.0)
+        made = csr_array((values, (rows, columns)), shape=K.shape, dtype=K.dtype)
+        made.eliminate_zeros()
+        return type(K)(made) if issparse(K) else made.toarray()
+
+    def _check_alive(self, alive):
+        dead = np.flatnonzero(~alive)
+        if dead.size and self.unsupported != "prune":
+            raise InputError(
+                f"{several(dead.size, 'row')} of K ({listed(dead)}) without an entry "
+                'for a fitted sample. unsupported="prune" leaves such rows zero.'
+            )
+
+    @property
+    def _n_features_out(self):
+        return self.n_features_in_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = "frobenius" not in str(self.normalization)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
