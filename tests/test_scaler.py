@@ -139,6 +139,8 @@ def test_zero_rows_are_dropped_or_refused(rng):
         np.testing.assert_allclose(F.sum(axis=1), np.arange(12) != 3)
         assert scaler.dropped_.tolist() == [3]
         np.testing.assert_allclose(scaler.transform(new).sum(axis=1), [1, 0])
+        lone = csr_array(np.eye(12)[3:4])  # near to a dropped sample only
+        assert as_numpy(scaler.transform(lone)).sum() == 0
         np.testing.assert_allclose(
             as_numpy(scaler.transform(csr_array(K))), F, atol=1e-9
         )

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.errors import InputError, SupportError, several
+from bistochastic.core.errors import InputError, several
 from bistochastic.core.run import Status, run
 from bistochastic.input import Wanted, hold
 from bistochastic.scaling import existence, frobenius, transport

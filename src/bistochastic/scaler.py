@@ -210,9 +210,7 @@ class DoublyStochasticScaler(
         )
 
     def _validated(self, K, reset):
-        K = validate_data(
-            self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS
-        )
+        K = validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
         if NORMALIZATIONS[self.normalization][0] is marcus_mapping:
             check_non_negative(K, type(self).__name__)
         return K
@@ -231,10 +229,11 @@ class DoublyStochasticScaler(
         entries = K.tocoo() if issparse(K) else coo_array(np.where(K, K, np.nan))
         rows, columns = entries.coords
         values = np.nan_to_num(entries.data) + self.potential_[columns]
-        alive = np.bincount(rows[values > -np.inf], minlength=K.shape[0]) > 0
-        self._check_alive(alive)
+        kept = values > -np.inf  # columns that were dropped
+        rows, columns, values = rows[kept], columns[kept], values[kept]
+        self._check_alive(np.bincount(rows, minlength=K.shape[0]) > 0)
         b = row_potential(rows, values, K.shape[0])
-        values = np.maximum(values + np.where(alive, b, 0.0)[rows], 0.0)
+        values = np.maximum(values + b[rows], 0.0)
         made = csr_array((values, (rows, columns)), shape=K.shape, dtype=K.dtype)
         made.eliminate_zeros()
         return type(K)(made) if issparse(K) else made.toarray()

@@ -13,7 +13,13 @@ WHERE = {  # printed number -> file; the other numbers join with their parts
     3: "scaling/support.py",
     4: "scaling/support.py",
     5: "scaling/support.py",
+    13: "scaling/frobenius.py",
     17: "scaling/marcus.py",
+    24: "scaling/transport.py",
+    25: "scaling/transport.py",
+    26: "scaling/transport.py",
+    27: "scaling/transport.py",
+    28: "scaling/transport.py",
 }
 NAMES = {
     "Algorithm 1": "scaling/alternating.py",

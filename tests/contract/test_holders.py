@@ -5,12 +5,13 @@ import inspect
 import numpy as np
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.protocols import Graph
+from bistochastic.core.protocols import Graph, Scores
 from matrices import as_numpy, sparse_symmetric
 
 VERBS = {
     name
-    for name, member in inspect.getmembers(Graph, inspect.isfunction)
+    for protocol in (Graph, Scores)
+    for name, member in inspect.getmembers(protocol, inspect.isfunction)
     if not name.startswith("_")
 }
 
@@ -70,3 +71,40 @@ def test_a_pattern_is_found_in_any_block_of_rows(hold, rng, monkeypatch):
     monkeypatch.setattr(dense, "BLOCK", 20)
     A = sparse_symmetric(rng, 9)
     np.testing.assert_array_equal(hold(A).pattern().toarray() > 0, A > 0)
+
+
+def test_scores_and_what_is_made_of_them(hold, rng):
+    A = sparse_symmetric(rng, 9)
+    S = hold(A)
+    K = S.log()
+    on = A > 0
+    with np.errstate(divide="ignore"):
+        logs = np.log(A)
+    np.testing.assert_allclose(on_cpu(K.highest()), logs.max(axis=1))
+    np.testing.assert_allclose(K.spread(), logs[on].std())
+    assert K.looped()
+    a = rng.standard_normal(9)
+    plus = np.where(on, 2.0 * np.where(on, logs, 0) + a[:, None] + a[None, :], -np.inf)
+    P = K.exponential(2.0, K.vector(a))
+    np.testing.assert_allclose(as_numpy(P.native()), np.exp(plus))
+    np.testing.assert_allclose(K.dot(P), (np.exp(plus) * np.where(on, logs, 0)).sum())
+    F = K.clipped(2.0, K.vector(a))
+    clipped = np.maximum(plus, 0)
+    assert 0 < (clipped > 0).sum() < on.sum()
+    np.testing.assert_allclose(as_numpy(F.native()), clipped, atol=1e-15)
+    np.testing.assert_allclose(F.sq_norm(), (clipped**2).sum())
+    np.testing.assert_allclose(K.dot(F), (clipped * np.where(on, logs, 0)).sum())
+    np.testing.assert_array_equal(as_numpy(F.indicator().native()), clipped > 0)
+    np.testing.assert_allclose(
+        as_numpy(F.entries(0.5).toarray()), clipped * (clipped > 0.5)
+    )
+    for made in (P, F):
+        M = as_numpy(made.native())
+        assert (M == M.T).all()
+    raised = as_numpy(K.raised(K.vector(a)).native())
+    kept = np.where(on, logs + a[:, None] + a[None, :], -np.inf)
+    np.testing.assert_allclose(raised, np.maximum(kept, 0), atol=1e-15)
+
+
+def test_a_missing_loop_is_noticed(hold):
+    assert not hold(np.array([[0.0, 1.0], [1.0, 2.0]])).log().looped()

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from bistochastic import marcus_mapping
-from bistochastic.backends import csr, kernels
+from bistochastic.backends import csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling import matching, systems
@@ -21,6 +21,7 @@ def test_every_body_has_a_test_here():
         csr.weights,
         csr.exponents,
         csr.positives,
+        dense.positives,
     }
 
 
@@ -61,6 +62,20 @@ def test_exponents_and_positives(rng):
         ):
             np.testing.assert_array_equal(ours, theirs)
             assert ours.dtype == theirs.dtype
+
+
+def test_positives_of_an_array(rng):
+    K = rng.standard_normal((50, 50))
+    K = K + K.T
+    a = rng.standard_normal(50) - 1
+    for omega in (0.0, 1.0, 3.0):
+        for made in (K, np.asfortranarray(K)):
+            text, body = (
+                f(made, omega, a) for f in (dense.positives, kernels.dense_positives)
+            )
+            for ours, theirs in zip(body, text, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+                assert ours.dtype == theirs.dtype
 
 
 def test_matchings(rng):

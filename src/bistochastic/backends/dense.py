@@ -96,7 +96,9 @@ class Dense:
     def entries(self, least: float) -> csr_array:
         """Return the entries above `least`."""
         S = on_cpu(self._S)
-        return csr_array(np.where(S > least, S, 0.0), dtype=np.float64)
+        rows, columns = np.nonzero(S > least)
+        values = S[rows, columns].astype(np.float64)
+        return csr_array((values, (rows, columns)), shape=(self.n, self.n))
 
     def log(self) -> Self:
         """Return log S, -infinity where S is zero."""

@@ -47,8 +47,9 @@ class ProjectionResult:
         The same for every iterate (with "newton", on the scale of K).
     gap : float
         How far the conditions of Karush, Kuhn and Tucker are from holding:
-        :math:`\tfrac12 \|F - K\|^2` less its lower bound, the value of the dual problem at
-        `potential`. If the row sums are right, :math:`\|F - F^*\|^2 \le 2` gap.
+        :math:`\tfrac12 \|F - K\|^2` less its lower bound, the value of the dual problem
+        at `potential`. If the row sums are right, :math:`\|F - F^*\|^2 \le 2` gap;
+        it can be below zero by what they are off.
     support : SupportReport
         The support of the pattern of K; it need not be total.
     dropped : array of int
@@ -167,8 +168,8 @@ def duality_gap(F, K, a):
     -------
     float
         :math:`\tfrac12 \|F - K\|^2 - g(a)` with the lower bound
-        :math:`g(a) = \tfrac12 \|K\|^2 - \tfrac12 \|F(a)\|^2 + 2 \sum_i a_i`, where F(a) is
-        the positive part of :math:`k_{ij} + a_i + a_j`.
+        :math:`g(a) = \tfrac12 \|K\|^2 - \tfrac12 \|F(a)\|^2 + 2 \sum_i a_i`, where
+        F(a) is the positive part of :math:`k_{ij} + a_i + a_j`.
     """
     xp = array_namespace(a)
     bound = K.clipped(1.0, a).sq_norm() / 2 - 2 * float(xp.sum(a))
@@ -193,13 +194,13 @@ def row_potential(rows, values, n):
     Returns
     -------
     array of shape (n,)
-        The numbers b; not a number for rows without entries.
+        The numbers b; infinite for rows without entries.
     """
     kept = np.ones(values.shape, dtype=bool)
     while True:
         size = np.bincount(rows[kept], minlength=n)
         total = np.bincount(rows[kept], values[kept], minlength=n)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(divide="ignore"):
             b = (1.0 - total) / size
         smaller = kept & (values + b[rows] > 0)
         if np.array_equal(smaller, kept):

@@ -109,10 +109,10 @@ ENTROPIC = Link(
 def plan(log_S, omega, m=1.0, *, tol, max_iter=None):
     r"""Find the potential of the entropic plan, Eqs. (24)-(26).
 
-    By Eq. (26) the plan is :math:`P = D S^{(\omega)} D`, with the entries of S raised to
-    the power omega, so at omega = 1 it is the Marcus mapping, Eqs. (27) and (28). The
-    powers are never formed: :math:`p_{ij} = \exp(\omega \log s_{ij} + a_i + a_j)` with
-    :math:`a = -\tfrac12 - \omega \phi`.
+    By Eq. (26) the plan is :math:`P = D S^{(\omega)} D`, with the entries of S raised
+    to the power omega, so at omega = 1 it is the Marcus mapping, Eqs. (27) and (28).
+    The powers are never formed: :math:`p_{ij} = \exp(\omega \log s_{ij} + a_i + a_j)`
+    with :math:`a = -\tfrac12 - \omega \phi`.
 
     Parameters
     ----------
