@@ -3,11 +3,12 @@
 import numpy as np
 from array_api_compat import array_namespace, to_device
 from scipy.sparse import csc_array, diags_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 MOST_PRODUCTS = 1000  # in one run of conjugate gradients
 SMALL = 2000  # rows up to which any fill is affordable
-FEW = 2.0  # entries a row up to which there is hardly any fill
+AFFORDABLE = 2e10  # operations that a factorization may take
 NOTHING = 1e-18  # an entry that its diagonal does not feel
 REFINEMENTS = 3
 
@@ -17,8 +18,9 @@ class NewtonSystem:
 
     Conjugate gradients come first. Where the scaled matrix is nearly a matching its
     weak entries matter and make the system nearly singular, out of reach for them;
-    but then it has few entries that count, and a factorization is cheap. A run in
-    which they failed once goes on by factorization, where that is affordable.
+    but then it has few entries that count, and a factorization is cheap, as it is on
+    chains and in the plane. A run in which they failed once goes on by factorization,
+    where that is affordable.
     """
 
     def __init__(self):
@@ -113,7 +115,7 @@ def factorized(S, u, r, b):
         The solution; None where the factors could be too large.
     """
     P = S.scaled(u).entries(NOTHING)
-    if S.n > SMALL and P.nnz > FEW * S.n:
+    if S.n > SMALL and _work(P) > AFFORDABLE:
         return None
     diagonal, right = (np.asarray(to_device(x, "cpu"), dtype=float) for x in (r, b))
     H = csc_array(P + diags_array(diagonal))
@@ -130,3 +132,14 @@ def factorized(S, u, r, b):
     for _ in range(REFINEMENTS):
         x += factors.solve(right - H @ x)
     return S.vector(x) if np.isfinite(x).all() else None
+
+
+def _work(P):
+    """Bound the operations of a factorization, by the envelope of one good order."""
+    order = reverse_cuthill_mckee(P, symmetric_mode=True)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    rows = np.repeat(place, np.diff(P.indptr))
+    first = np.arange(order.size)
+    np.minimum.at(first, rows, place[P.indices])
+    return float(np.sum((np.arange(order.size) - first).astype(float) ** 2))
