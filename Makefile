@@ -5,17 +5,22 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-extras check bench clean
+.PHONY: help demo examples test test-extras check bench clean
 
 help:
 	@echo "make demo         scale a built-in clustered graph and say what happened"
+	@echo "make examples     run the examples, pictures into build/examples"
 	@echo "make test         run the tests that need only the core"
 	@echo "make test-extras  install the extras (torch, pandas, POT) and run all tests"
 	@echo "make check        style, spelling, layers, docstrings, types"
-	@echo "make bench        the mapping against its peers, about ten minutes"
+	@echo "make bench        the mapping and the projection against their peers,"
+	@echo "                  about a quarter of an hour"
 
 demo: $(VENV)/core
 	$(BIN)/python -m bistochastic.demo
+
+examples: $(VENV)/test
+	$(BIN)/python examples/pictures.py build/examples
 
 test: $(VENV)/test
 	$(PYTEST)
@@ -33,6 +38,7 @@ check: $(VENV)/check
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/marcus.py
+	$(BIN)/python benchmarks/projection.py
 
 $(VENV)/core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -58,6 +64,7 @@ $(VENV)/extras: $(VENV)/test
 	touch $@
 
 $(VENV)/bench: $(VENV)/core
+	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[bench]'
 	touch $@
 

@@ -51,9 +51,9 @@ for name, value in agreement.items():
     print(f"{name:<18} adjusted Rand index {value:.2f}")
 
 # %%
-# The picture: what the noise does to the row sums, and what each clustering makes of it.
+# The picture: what the noise does to the row sums, and what each clustering finds.
 
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.0), layout="constrained")
 dots = axes[0].scatter(*clean.T, c=K.sum(axis=1), s=12, norm=LogNorm())
 figure.colorbar(dots, ax=axes[0], label="row sum of the kernel", shrink=0.6)
 axes[0].set_title("The points without their noise;\nnoise makes row sums small")

@@ -123,9 +123,9 @@ class Dense:
         return self._xp.max(self._S, axis=1)
 
     def spread(self) -> float:
-        """Return the standard deviation of the finite entries."""
-        finite = self._S[self._xp.isfinite(self._S)]
-        return float(self._xp.std(finite))
+        """Return the standard deviation of the finite entries, of some 500 rows."""
+        rows = self._S[:: self.n // 500 + 1, :]
+        return float(self._xp.std(rows[self._xp.isfinite(rows)]))
 
     def dot(self, P: "Dense | Csr") -> float:
         """Return the sum of k_ij p_ij over the positive entries of P."""

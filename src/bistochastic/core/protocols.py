@@ -84,7 +84,7 @@ class Scores(Protocol):
         """Return the largest entry of each row; every row must have one."""
 
     def spread(self) -> float:
-        """Return the standard deviation of the entries on the pattern."""
+        """Return the standard deviation of the entries on the pattern, roughly."""
 
     def dot(self, P: Any) -> float:
         """Return the sum of k_ij p_ij over the positive entries of a plan P."""
