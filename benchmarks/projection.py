@@ -2,7 +2,7 @@
 
 ``make bench`` runs it in two minutes. TorchDR's ``DoublyStochasticQuadraticAffinity``
 solves the same dual problem by Adam, here in double, on the same matrix of costs, with
-its own step size and its stop at a gradient norm of 1e-10. Dykstra's algorithm is twenty
+its own step size and its stop at a gradient norm of 1e-10. Dykstra's algorithm is ten
 lines of NumPy. All run in one process with the same number of threads; a time is the
 least of several runs, the solvers in turn. *KKT* is the largest entry of
 F - max(K + a + a', 0) and F 1 - 1. *Memory* is the peak of what NumPy allocated beyond
@@ -137,7 +137,8 @@ def sparse(n, k):
     size, held = (A.data.nbytes + A.indices.nbytes for A in (K, ours.matrix))
     print(LINE.format(
         f"sparse n={n:,}, {C.nnz / n:.0f} a row, {ours.matrix.nnz / n:.0f} kept",
-        "ours", least["ours"], ours.n_iter, "steps", kkt(K, ours.matrix, ours.potential),
+        "ours", least["ours"], ours.n_iter, "steps",
+        kkt(K, ours.matrix, ours.potential),
         f", memory {(peak(calls['ours']) - held) / size:.2f}",
     ))  # fmt: skip
 

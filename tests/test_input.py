@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bistochastic import marcus_mapping, support
+from bistochastic import (
+    entropic_plan,
+    marcus_mapping,
+    project_doubly_stochastic,
+    support,
+)
 from bistochastic.core.errors import (
     InputError,
     InputTypeError,
@@ -331,3 +336,25 @@ def test_support_looks_at_its_input_as_well():
         support(changed(9.0, mirror=False))
     with pytest.raises(InputError, match="negative"):
         support(changed(-1.0))
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.coo_matrix])
+def test_rounding_beside_an_empty_last_row(make, rng):
+    A = rng.random((5, 5))
+    A = A + A.T
+    A[0, 1] *= 1 + 1e-13
+    A[4] = A[:, 4] = 0
+    for function in (marcus_mapping, entropic_plan, project_doubly_stochastic):
+        with pytest.raises(SupportError, match="1 row is zero: 4"):
+            function(make(A))
+        result = function(make(A), unsupported="prune")
+        assert result.dropped.tolist() == [4]
+
+
+def test_entries_too_far_apart_or_too_large():
+    S = np.array([[5e-324, 1.7e308], [1.7e308, 5e-324]])
+    for function in (marcus_mapping, entropic_plan):
+        with pytest.raises(InputError, match="too far apart"):
+            function(S)
+    with pytest.raises(InputError, match="entries of size 1e\\+300"):
+        project_doubly_stochastic(np.diag([1e300, 1.0]))

@@ -6,6 +6,7 @@ from scipy.sparse import coo_matrix, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs, make_circles
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
@@ -180,3 +181,56 @@ def test_data_frames_in_and_out(kernel):
     out = scaler.transform(frame)
     assert list(out.index) == names
     assert out.columns[0] == "doublystochasticscaler0"
+
+
+def test_new_rows_of_any_size_sum_to_one():
+    large = np.array([[1e16, 0, 0], [1e17, 1e17, 0]])
+    made = DoublyStochasticScaler("frobenius").fit(np.eye(3)).transform(large)
+    np.testing.assert_allclose(made, [[1, 0, 0], [0.5, 0.5, 0]])
+    marcus = DoublyStochasticScaler().fit(np.eye(3))
+    np.testing.assert_allclose(marcus.transform(np.full((1, 3), 1e-320)), 1 / 3)
+    spread = DoublyStochasticScaler().fit(np.diag([1e300, 1e-300]))
+    np.testing.assert_allclose(spread.transform([[1e300, 1e300]]), [[1e-300, 1]])
+    single = DoublyStochasticScaler().fit(np.eye(3, dtype="f4") * np.float32(1e-38))
+    np.testing.assert_allclose(single.transform(np.full((1, 3), 1e30, "f4")), 1 / 3)
+
+
+@pytest.mark.parametrize("name", ["marcus", "frobenius"])
+def test_new_rows_in_any_format_with_duplicates(name):
+    scaler = DoublyStochasticScaler(name).fit(np.eye(3))
+    twice = coo_matrix(([0.5, 0.5, 0.3], ([0, 0, 0], [1, 1, 0])), shape=(1, 3))
+    once = scaler.transform(csr_array(np.array([[0.3, 1.0, 0]]))).toarray()
+    np.testing.assert_allclose(scaler.transform(twice).toarray(), once)
+
+
+def test_tags_follow_the_normalization():
+    tags = {
+        name: DoublyStochasticScaler(name).__sklearn_tags__().input_tags.positive_only
+        for name in NORMALIZATIONS
+    }
+    assert [name for name, positive in tags.items() if not positive] == [
+        "frobenius", "zass_shashua_2006",
+    ]  # fmt: skip
+
+
+def test_a_fit_that_fails_leaves_nothing_half_new(kernel):
+    scaler = DoublyStochasticScaler("frobenius").fit(kernel)
+    with pytest.raises(ValueError, match="symmetric"):
+        scaler.fit(np.triu(np.ones((5, 5))))
+    with pytest.raises(NotFittedError):
+        scaler.transform(kernel)
+    fitted = DoublyStochasticScaler().fit(kernel)
+    fitted.set_params(normalization="bogus")
+    assert fitted.transform(kernel).shape == (60, 60)
+    for bad in ({"normalization": ["a"]}, {"unsupported": "x"}):
+        with pytest.raises(InputError, match="must be one of"):
+            clone(DoublyStochasticScaler()).set_params(**bad).fit(kernel)
+
+
+def test_a_frame_whose_labels_differ_is_refused():
+    need("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame(np.eye(2), index=["a", "b"], columns=["b", "a"])
+    with pytest.raises(InputError, match="differ"):
+        DoublyStochasticScaler().fit(frame)

@@ -19,6 +19,11 @@ from bistochastic.scaling.transport import TransportResult
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
+LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
+ASSIGNMENT = (
+    "For the limit of large omega, an assignment, see "
+    "scipy.optimize.linear_sum_assignment."
+)
 CURES = ("raise", "prune", "regularize")
 
 
@@ -142,8 +147,8 @@ def marcus_mapping(
     >>> print(result.status)
     converged: the residual is within the tolerance
     """
-    _check_choice("method", method, LIMITS)
-    _check_choice("unsupported", unsupported, CURES)
+    check_choice("method", method, LIMITS)
+    check_choice("unsupported", unsupported, CURES)
     _check_limits(tol, max_iter)
     held = hold(S)
     n = held.graph.n
@@ -259,13 +264,9 @@ def entropic_plan(
     1 [0.741 0.259 0.   ]
     10 [0.999 0.001 0.   ]
     """
-    _check_choice("unsupported", unsupported, CURES)
+    check_choice("unsupported", unsupported, CURES)
     _check_limits(tol, max_iter)
-    if not (isinstance(omega, Real) and 0 < omega < np.inf):
-        raise InputError(
-            f"omega={omega!r}: omega must be positive and finite. For the limit of "
-            "large omega, an assignment, see scipy.optimize.linear_sum_assignment."
-        )
+    omega = _check_omega(omega)
     held = hold(S, Wanted(double=True))
     n = held.graph.n
     m, equal = _marginals(marginals, n)
@@ -273,25 +274,32 @@ def entropic_plan(
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     scores = core.log()
+    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
+    if omega * farthest > LARGEST_EXPONENT:
+        raise InputError(
+            f"omega={omega:g} times log S, up to {farthest:.3g}, is so large that no "
+            f"digits of the plan would be right. {ASSIGNMENT}"
+        )
     done = transport.plan(
         scores,
-        float(omega),
+        omega,
         m if equal else core.vector(m[rows]),
         tol=TOLERANCE[held.bits] if tol is None else float(tol),
         max_iter=max_iter,
     )
     log_S, a = ready.graph.log(), _whole(done.value, ready, n)
-    P = log_S.exponential(float(omega), a)
+    P = log_S.exponential(omega, a)
     r = P.apply(P.ones())
     reward, pull = log_S.dot(P), 2 * float(array_namespace(a).sum(a * r))
     phi = np.full(n, np.inf)
-    phi[rows] = omega * math.log(held.unit) - on_cpu(done.value) - 0.5
+    with np.errstate(over="ignore"):  # at tiny omega
+        phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
     result = TransportResult(
         plan=held.restore(P.native()),
-        potential=ready.graph.vector(phi / omega),
+        potential=ready.graph.vector(phi),
         cost=-reward - 2 * math.log(held.unit) * float(array_namespace(r).sum(r)),
         entropy=-omega * reward - pull,
-        omega=float(omega),
+        omega=omega,
         status=done.status,
         n_iter=done.n_iter,
         n_products=scores.n_products,
@@ -320,6 +328,7 @@ def project_doubly_stochastic(
     K : array-like, sparse matrix or array, data frame, or torch tensor
         Symmetric real matrix of shape (n, n). Of a sparse matrix only the stored
         entries, zeros among them, may become positive; to allow all, pass it dense.
+        (The DIA format cannot store zeros.)
     method : {"newton", "alternating"}, default="newton"
         ``"newton"`` solves the dual problem by semismooth Newton steps.
         ``"alternating"`` is the published iteration of Zass and Shashua, which ends
@@ -327,7 +336,8 @@ def project_doubly_stochastic(
     tol : float, optional
         Largest error of a row sum; 1e-10, or 1e-5 in single precision.
     max_iter : int, optional
-        Most iterates; 200 for "newton", 10,000 for "alternating".
+        Most iterates, for "newton" on the scale of K; 200 for that, 10,000 for
+        "alternating".
     unsupported : {"raise", "prune"}, default="raise"
         What to do where no doubly stochastic matrix has the pattern of a sparse K.
         ``"prune"``, with "newton", leaves the rows in ``result.dropped`` zero.
@@ -373,9 +383,9 @@ def project_doubly_stochastic(
     >>> result.n_iter
     3
     """
-    _check_choice("method", method, frobenius.MOST)
+    check_choice("method", method, frobenius.MOST)
     _check_limits(tol, max_iter)
-    _check_choice("unsupported", unsupported, CURES[:2])
+    check_choice("unsupported", unsupported, CURES[:2])
     held = hold(K, Wanted("K", signed=True, double=True))
     ready = reachable(held.graph, prune=unsupported == "prune" and method == "newton")
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
@@ -405,10 +415,23 @@ def project_doubly_stochastic(
     return result
 
 
-def _check_choice(name, value, allowed):
+def check_choice(name, value, allowed):
+    """Refuse a value that is not among the allowed words."""
     if not (isinstance(value, str) and value in allowed):
         words = ", ".join(map(repr, allowed))
         raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
+
+
+def _check_omega(omega):
+    try:
+        value = float(omega) if isinstance(omega, Real) else math.nan
+    except OverflowError:
+        value = math.inf
+    if not 0 < value < math.inf:
+        raise InputError(
+            f"omega={omega!r}: omega must be positive and finite. {ASSIGNMENT}"
+        )
+    return value
 
 
 def _check_limits(tol, max_iter):

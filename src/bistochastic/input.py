@@ -21,6 +21,7 @@ from bistochastic.core.protocols import Graph
 
 TILE = 512  # rows and columns compared with their mirror in one go
 ROUNDING = {32: 1e-5, 64: 1e-10}  # tolerated asymmetry, by bits of the numbers
+FARTHEST = 2000  # from the smallest to the largest entry, in powers of two
 LARGEST = {32: 1e12, 64: 1e100}  # entries beyond it, or below 1/it, are rescaled
 
 
@@ -244,8 +245,10 @@ def _symmetric_csr(S, bits, wanted):
         k = int(relative.argmax())
         i, j = int(i[k]), int(j[k])
         _refuse(i, j, float(S[i, j]), float(S[j, i]), ROUNDING[bits], wanted)
-    S, T = (csr_array((M.data / 2 + 1j, M.indices, M.indptr)) for M in (S, T))
-    return (S + T).real  # the imaginary parts keep entries that add up to zero
+    halves = (
+        csr_array((M.data / 2 + 1j, M.indices, M.indptr), shape=S.shape) for M in (S, T)
+    )
+    return sum(halves).real  # the imaginary parts keep entries that add up to zero
 
 
 def _asymmetry(S, xp):
@@ -312,7 +315,13 @@ def _bits(dtype, xp, name):
 def _check_range(values, xp, place, wanted):
     """Return the largest entry, or say which entry is not a number that will do."""
     lo, hi = float(xp.min(values)), float(xp.max(values))
-    if hi < math.inf and (-math.inf < lo if wanted.signed else 0 <= lo):
+    if -math.inf < lo and hi < math.inf and (wanted.signed or lo >= 0):
+        if wanted.signed and max(-lo, hi) > LARGEST[64]:
+            raise InputError(
+                f"{wanted.name} has entries of size {max(-lo, hi):.3g}, beside which "
+                "row sums of one are lost in rounding. Divide it by a number first; "
+                "entries that must stay zero are left out of a sparse matrix."
+            )
         return hi
     cure = (
         "Replace them; entries that must stay zero are left out of a sparse matrix."
@@ -323,7 +332,7 @@ def _check_range(values, xp, place, wanted):
     flat = on_cpu(values).ravel()
     for bad, what in (
         (~np.isfinite(flat), "not a finite number"),
-        (flat < 0, "negative"),
+        ((flat < 0) & (not wanted.signed), "negative"),
     ):
         if bad.any():
             k = int(bad.argmax())
@@ -341,4 +350,8 @@ def _place(S, k):
 
 def _unit(lo, hi):
     """Return the power of two that puts the entries around 1."""
+    if math.log2(hi) - math.log2(lo) > FARTHEST:
+        raise InputError(
+            f"The entries run from {lo:.3g} to {hi:.3g}, too far apart for doubles."
+        )
     return 2.0 ** round((math.log2(lo) + math.log2(hi)) / 4)

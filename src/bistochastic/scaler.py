@@ -15,9 +15,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from bistochastic.api import marcus_mapping, project_doubly_stochastic
+from bistochastic.api import (
+    CURES,
+    check_choice,
+    marcus_mapping,
+    project_doubly_stochastic,
+)
 from bistochastic.core.errors import InputError, listed, several
-from bistochastic.scaling.frobenius import row_potential
+from bistochastic.scaling.frobenius import on_simplex
 
 # name -> (function, its method)
 NORMALIZATIONS = {
@@ -26,6 +31,7 @@ NORMALIZATIONS = {
     "frobenius": (project_doubly_stochastic, "newton"),
     "zass_shashua_2006": (project_doubly_stochastic, "alternating"),
 }
+SIGNED = ("frobenius", "zass_shashua_2006")
 FORMATS, NUMBERS = ("csr", "csc", "coo"), (np.float64, np.float32)
 
 
@@ -157,9 +163,10 @@ class DoublyStochasticScaler(
         array or sparse matrix of shape (n_new, n_samples)
             Rows that sum to one.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "residual_")
         K = self._validated(K, reset=False)
         if hasattr(self, "scaling_"):
+            check_non_negative(K, type(self).__name__)
             return self._scaled(K)
         if hasattr(self, "potential_"):
             return self._clipped(K)
@@ -169,15 +176,16 @@ class DoublyStochasticScaler(
         )
 
     def _fit(self, K):
-        if self.normalization not in NORMALIZATIONS:
-            words = ", ".join(map(repr, NORMALIZATIONS))
-            raise InputError(
-                f"normalization={self.normalization!r}: it must be one of {words}."
-            )
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # so that a fit that fails leaves nothing half new
+        check_choice("normalization", self.normalization, NORMALIZATIONS)
+        check_choice("unsupported", self.unsupported, CURES)
         K = self._validated(K, reset=True)
+        function, method = NORMALIZATIONS[self.normalization]
+        if function is marcus_mapping:
+            check_non_negative(K, type(self).__name__)
         if K.shape[0] != K.shape[1]:
             raise InputError(f"K has shape {K.shape}; `fit` needs a square matrix.")
-        function, method = NORMALIZATIONS[self.normalization]
         unsupported = "raise" if method == "alternating" else self.unsupported
         result = function(
             K,
@@ -186,8 +194,6 @@ class DoublyStochasticScaler(
             max_iter=self.max_iter,
             unsupported=unsupported,
         )
-        for name in ("scaling_", "potential_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
         if function is marcus_mapping:
             self.scaling_ = result.scaling
         elif method == "newton":
@@ -210,30 +216,43 @@ class DoublyStochasticScaler(
         )
 
     def _validated(self, K, reset):
-        K = validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
-        if NORMALIZATIONS[self.normalization][0] is marcus_mapping:
-            check_non_negative(K, type(self).__name__)
+        if reset and hasattr(K, "columns") and not K.index.equals(K.columns):
+            raise InputError(
+                "The index and the columns of the data frame differ, but row i and "
+                "column i of K must stand for the same sample."
+            )
+        return validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
         return K
 
     def _scaled(self, K):
-        sums = K @ self.scaling_
-        self._check_alive(sums > 0)
-        rows = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+        """Return u_i k_ij u_j with u_i for row sums of one."""
+        u = self.scaling_.astype(np.float64)
+        rows = csr_array(K) if issparse(K) else K
+        top = rows.max(axis=1)
+        top = (top.toarray().ravel() if issparse(K) else top).astype(np.float64)
+        top[top == 0] = 1.0  # with the rest near one no product leaves the range
         if issparse(K):
-            scaled = diags_array(rows) @ csr_array(K) @ diags_array(self.scaling_)
-            return type(K)(scaled.astype(K.dtype))
-        return (rows[:, None] * K * self.scaling_).astype(K.dtype, copy=False)
+            made = diags_array(1 / top) @ rows.astype(np.float64) @ diags_array(u)
+        else:
+            made = K / top[:, None] * u
+        sums = made.sum(axis=1)
+        self._check_alive(sums > 0)
+        sums[sums == 0] = 1.0
+        if issparse(K):
+            return type(K)((diags_array(1 / sums) @ made).astype(K.dtype))
+        made /= sums[:, None]
+        return made.astype(K.dtype, copy=False)
 
     def _clipped(self, K):
         """Return the positive part of k_ij + a_i + a_j, row sums one by a_i."""
-        entries = K.tocoo() if issparse(K) else coo_array(np.where(K, K, np.nan))
-        rows, columns = entries.coords
+        entries = csr_array(K) if issparse(K) else coo_array(np.where(K, K, np.nan))
+        entries.sum_duplicates()
+        rows, columns = entries.tocoo().coords
         values = np.nan_to_num(entries.data) + self.potential_[columns]
         kept = values > -np.inf  # columns that were dropped
         rows, columns, values = rows[kept], columns[kept], values[kept]
         self._check_alive(np.bincount(rows, minlength=K.shape[0]) > 0)
-        b = row_potential(rows, values, K.shape[0])
-        values = np.maximum(values + b[rows], 0.0)
+        values = on_simplex(rows, values, K.shape[0])
         made = csr_array((values, (rows, columns)), shape=K.shape, dtype=K.dtype)
         made.eliminate_zeros()
         return type(K)(made) if issparse(K) else made.toarray()
@@ -254,6 +273,6 @@ class DoublyStochasticScaler(
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = "frobenius" not in str(self.normalization)
+        tags.input_tags.positive_only = self.normalization not in SIGNED
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

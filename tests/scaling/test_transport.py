@@ -211,10 +211,18 @@ def test_the_matrix_of_the_caller_is_left_alone(rng):
     assert (S != before).nnz == 0
 
 
-@pytest.mark.parametrize("omega", [0, -1, np.inf, np.nan, "1", None])
+@pytest.mark.parametrize("omega", [0, -1, np.inf, np.nan, "1", None, 10**400])
 def test_omega_must_be_positive(omega):
     with pytest.raises(InputError, match="omega"):
         entropic_plan(np.eye(2), omega=omega)
+
+
+def test_omegas_at_the_ends_of_the_range(rng):
+    S = sparse_symmetric(rng, 6)
+    assert entropic_plan(S, omega=1e-310).converged
+    with pytest.raises(InputError, match="no digits"):
+        entropic_plan(S, omega=1e20)
+    assert entropic_plan(np.ones((3, 3)), omega=1e300).converged
 
 
 def test_a_limit_is_a_status_and_a_warning(rng):

@@ -89,7 +89,8 @@ def path(K, link, omega, m=1.0, *, tol, max_iter):
         The potential a, how it ended, all steps counted, the last residuals.
     """
     xp = array_namespace(K.ones())
-    w = min(omega, EASY / max(K.spread(), EASY / omega))
+    spread = K.spread()
+    w = omega if omega * spread <= EASY else EASY / spread
     a = (1.0 - w * float(xp.min(K.highest()))) / 2 * K.ones()
     n_iter = 0
     while w < omega:

@@ -42,7 +42,8 @@ class ProjectionResult:
     n_products : int
         Products of a matrix with a vector.
     residual : float
-        Largest error of the row sums of `matrix`.
+        Largest error of the row sums of `matrix`, before it was rounded to single
+        precision where K is.
     residuals : tuple of float
         The same for every iterate (with "newton", on the scale of K).
     gap : float
@@ -176,11 +177,11 @@ def duality_gap(F, K, a):
     return F.sq_norm() / 2 - K.dot(F) + bound
 
 
-def row_potential(rows, values, n):
-    r"""Find for each row the number b with :math:`\sum_j \max(v_{ij} + b_i, 0) = 1`.
+def on_simplex(rows, values, n):
+    r"""Project each row on the simplex: :math:`\max(v_{ij} + b_i, 0)` with sum one.
 
-    That is the projection of each row on the simplex. The entries that stay positive
-    are found by dropping, time and again, those that do not (Michelot, 1986).
+    The entries that stay positive are found by dropping, time and again, those that
+    do not (Michelot, 1986).
 
     Parameters
     ----------
@@ -189,20 +190,22 @@ def row_potential(rows, values, n):
     values : array of shape (m,)
         The entries v.
     n : int
-        Number of rows.
+        Number of rows; some may have no entries.
 
     Returns
     -------
-    array of shape (n,)
-        The numbers b; infinite for rows without entries.
+    array of shape (m,)
+        The projected entries.
     """
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, rows, values)
+    values = values - top[rows]  # so that large entries keep their digits
     kept = np.ones(values.shape, dtype=bool)
     while True:
-        size = np.bincount(rows[kept], minlength=n)
+        size = np.maximum(np.bincount(rows[kept], minlength=n), 1)
         total = np.bincount(rows[kept], values[kept], minlength=n)
-        with np.errstate(divide="ignore"):
-            b = (1.0 - total) / size
+        b = (1.0 - total) / size
         smaller = kept & (values + b[rows] > 0)
         if np.array_equal(smaller, kept):
-            return b
+            return np.maximum(values + b[rows], 0.0)
         kept = smaller
