@@ -159,13 +159,15 @@ def _search(K, link, omega, a, P, r, direction, m):
     rounding = 4 * xp.finfo(a.dtype).eps * size
     slope = float(xp.sum((r - m) * direction))
     pull = float(xp.sum(m * direction))
+    distance = float(xp.sum((r - m) ** 2))
     mass = float(link.mass(P, r))
     step = 1.0
     for _ in range(MOST_HALVINGS):
         trial = a + step * direction
         plan, sums = _plan(K, link, omega, trial)
         change = 0.5 * (float(link.mass(plan, sums)) - mass) - step * pull
-        falls = change <= DECREASE * step * slope + rounding
+        nearer = float(xp.sum((sums - m) ** 2)) < distance
+        falls = change <= DECREASE * step * slope + nearer * rounding
         if falls and bool(xp.all(sums > 0)):
             return trial, plan, sums, step
         step /= 2
