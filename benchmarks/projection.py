@@ -151,7 +151,7 @@ def main():
             for neighbors in (10, 100):
                 dense(n, neighbors)
         for n in (10_000, 100_000, 1_000_000):
-            sparse(n, 17)  # about 20 a row where the pattern is made symmetric
+            sparse(n, 18)  # about 20 a row where the pattern is made symmetric
 
 
 if __name__ == "__main__":
