@@ -246,9 +246,8 @@ def entropic_plan(
     exist: exactly if S has total support (Theorem 1). Otherwise the minimum of
     Eq. (24) is the limit of such plans, M of what pruning leaves of S.
 
-    For two different sets, with a rectangular similarity R of a full row and column
-    rank pattern, pass the symmetric ``[[0, R], [R.T, 0]]``; the plan stands in the
-    upper right block.
+    For two different sets of equal size with similarities R, pass the symmetric
+    ``[[0, R], [R.T, 0]]``; the plan stands in the upper right block.
 
     The exponents are exact to about 1e-16 times omega times the largest ``|log S|``,
     which bounds the accuracy of the row sums.
@@ -390,13 +389,13 @@ def project_doubly_stochastic(
     ready = reachable(held.graph, prune=unsupported == "prune" and method == "newton")
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     tol = TOLERANCE[held.bits] if tol is None else float(tol)
-    steps = max_iter or frobenius.MOST[method]
-    done = frobenius.nearest(core, tol=tol, max_iter=steps)
+    limits = frobenius.MOST | ({} if max_iter is None else {method: max_iter})
+    done = frobenius.nearest(core, tol=tol, max_iter=limits["newton"])
     a = _whole(done.value, ready, held.graph.n)
     F = ready.graph.clipped(1.0, a)
     potential = _whole(done.value, ready, held.graph.n, -np.inf)
     if method == "alternating":
-        done = run(frobenius.alternating(core), tol=tol, max_iter=steps)
+        done = run(frobenius.alternating(core), tol=tol, max_iter=limits[method])
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     result = ProjectionResult(
         matrix=held.restore(F.native()),

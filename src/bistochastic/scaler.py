@@ -199,21 +199,18 @@ class DoublyStochasticScaler(
         elif method == "newton":
             self.potential_ = result.potential
         self.dropped_ = result.dropped
-        if self.unsupported == "prune" and result.support.kind != "total":
-            self._warn(result.support)
         self.residual_ = result.residual
         self.n_iter_ = result.n_iter
+        pruned = function is marcus_mapping and result.support.kind == "partial"
+        if self.unsupported == "prune" and (pruned or self.dropped_.size):
+            warnings.warn(
+                f"{result.support} Left out: {several(self.dropped_.size, 'row')} "
+                f"({listed(self.dropped_) or 'none'}), and those entries. "
+                'unsupported="raise" makes this an error.',
+                UserWarning,
+                stacklevel=3,
+            )
         return result
-
-    def _warn(self, report):
-        gone = several(self.dropped_.size, "row")
-        warnings.warn(
-            f"{report} Left out: {gone} ({listed(self.dropped_) or 'none'}), and "
-            f"{several(report.unsupported[0].size, 'entry', 'entries')}. "
-            'unsupported="raise" makes this an error.',
-            UserWarning,
-            stacklevel=4,
-        )
 
     def _validated(self, K, reset):
         if reset and hasattr(K, "columns") and not K.index.equals(K.columns):
@@ -222,7 +219,6 @@ class DoublyStochasticScaler(
                 "column i of K must stand for the same sample."
             )
         return validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
-        return K
 
     def _scaled(self, K):
         """Return u_i k_ij u_j with u_i for row sums of one."""

@@ -97,7 +97,7 @@ QUADRATIC = Link(
 )
 
 
-def nearest(K, *, tol, max_iter=None):
+def nearest(K, *, tol, max_iter=MOST["newton"]):
     r"""Find the potential of the matrix nearest to K, by semismooth Newton steps.
 
     The conditions of Karush, Kuhn and Tucker say
@@ -109,7 +109,7 @@ def nearest(K, *, tol, max_iter=None):
         Symmetric matrix on a pattern that has support.
     tol : float
         Wanted error of the row sums.
-    max_iter : int, optional
+    max_iter : int, default=200
         Most Newton steps on the scale of K.
 
     Returns
@@ -117,7 +117,7 @@ def nearest(K, *, tol, max_iter=None):
     Run
         The potential a, how it ended, and the residuals.
     """
-    return path(K, QUADRATIC, 1.0, tol=tol, max_iter=max_iter or MOST["newton"])
+    return path(K, QUADRATIC, 1.0, tol=tol, max_iter=max_iter)
 
 
 def alternating(K):
