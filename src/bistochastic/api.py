@@ -327,7 +327,7 @@ def project_doubly_stochastic(
     K : array-like, sparse matrix or array, data frame, or torch tensor
         Symmetric real matrix of shape (n, n). Of a sparse matrix only the stored
         entries, zeros among them, may become positive; to allow all, pass it dense.
-        (The DIA format cannot store zeros.)
+        The DIA format cannot store zeros.
     method : {"newton", "alternating"}, default="newton"
         ``"newton"`` solves the dual problem by semismooth Newton steps.
         ``"alternating"`` is the published iteration of Zass and Shashua, which ends
