@@ -4,15 +4,17 @@
 solves the same dual problem by Adam, here in double, on the same matrix of costs, with
 its own step size and its stop at a gradient norm of 1e-10. Dykstra's algorithm is ten
 lines of NumPy. All run in one process with the same number of threads; a time is the
-least of several runs, the solvers in turn. *KKT* is the largest entry of
-F - max(K + a + a', 0) and F 1 - 1. *Memory* is the peak of what NumPy allocated beyond
-the result, in multiples of K.
+least of several runs, the solvers in turn, that of Dykstra of one. *KKT* is the largest
+entry of F - max(K + a + a', 0) and F 1 - 1. *Memory* is the peak of what NumPy allocated
+beyond the result, in multiples of K.
 """
 
 import argparse
+import contextlib
 import os
 import time
 
+import numba
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
@@ -52,7 +54,6 @@ def torchdr(C):
         from torchdr import DoublyStochasticQuadraticAffinity
     except ImportError:
         return None
-    torch.set_num_threads(os.cpu_count())
     held = torch.from_numpy(C)
 
     class OnCosts(DoublyStochasticQuadraticAffinity):
@@ -146,7 +147,13 @@ def sparse(n, k):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    with threadpool_limits(parser.parse_args().threads):
+    threads = parser.parse_args().threads
+    numba.set_num_threads(threads)
+    with contextlib.suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(threads)
+    with threadpool_limits(threads):
         for n in (500, 2000):
             for neighbors in (10, 100):
                 dense(n, neighbors)

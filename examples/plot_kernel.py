@@ -3,11 +3,11 @@ A kernel made doubly stochastic before spectral clustering
 ==========================================================
 
 Two moons in 500 dimensions. Every point carries noise of its own strength, as
-measurements of different quality do. Noise makes a point far from all others by the
-same factor, so that the Gaussian kernel of the noisy points is, off its diagonal,
-that of the clean ones times a factor for each row and each column. The Marcus mapping
-takes out exactly such factors, wherever they come from (Landa, Coifman and Kluger
-2021 prove it for kernels with a zero diagonal). Spectral clustering's own
+measurements of different quality do. Noise adds nearly the same amount to all squared
+distances of a point, so that the Gaussian kernel of the noisy points is, off its
+diagonal, near that of the clean ones times a factor for each row and each column. The
+Marcus mapping takes out exactly such factors, wherever they come from (Landa, Coifman
+and Kluger 2021 prove it for kernels with a zero diagonal). Spectral clustering's own
 normalization, one division by the square roots of the row sums, does not.
 """
 

@@ -300,3 +300,16 @@ def test_a_forked_process_can_scale_after_its_parent_did():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("e-") == 4
+
+
+def test_marginals_out_of_reach_leave_finite_numbers(rng):
+    R = rng.random((50, 40)) < 0.1
+    R[:40] |= np.eye(40, dtype=bool)
+    R[40:, 0] = True
+    S = np.block([[np.zeros((50, 50)), R], [R.T, np.zeros((40, 40))]])
+    m = np.concatenate([np.full(50, 4.0), np.full(40, 0.1)])
+    with pytest.warns(ConvergenceWarning, match="these marginals"):
+        result = marcus_mapping(S, marginals=m)
+    assert np.isfinite(result.matrix).all()
+    off = np.abs(result.matrix.sum(axis=1) / m - 1).max()
+    np.testing.assert_allclose(off, result.residual, rtol=1e-6)

@@ -27,7 +27,7 @@ from conftest import need
 from matrices import as_numpy, row_error, sparse_symmetric
 
 
-@pytest.mark.filterwarnings("ignore:S has no support:UserWarning")
+@pytest.mark.filterwarnings("ignore:With S for K. S has no support:UserWarning")
 @parametrize_with_checks(
     [DoublyStochasticScaler(), DoublyStochasticScaler("frobenius")]
 )
@@ -135,7 +135,7 @@ def test_zero_rows_are_dropped_or_refused(rng):
         with pytest.raises(SupportError, match="1 row is zero: 3"):
             strict.fit(csr_array(K))
         scaler = DoublyStochasticScaler(name)
-        with pytest.warns(UserWarning, match=r"Left out: 1 row \(3\)"):
+        with pytest.warns(UserWarning, match=r"Left zero: 1 row and 0 entries"):
             F = as_numpy(scaler.fit_transform(csr_array(K)))
         np.testing.assert_allclose(F.sum(axis=1), np.arange(12) != 3)
         assert scaler.dropped_.tolist() == [3]
@@ -201,6 +201,16 @@ def test_new_rows_in_any_format_with_duplicates(name):
     twice = coo_matrix(([0.5, 0.5, 0.3], ([0, 0, 0], [1, 1, 0])), shape=(1, 3))
     once = scaler.transform(csr_array(np.array([[0.3, 1.0, 0]]))).toarray()
     np.testing.assert_allclose(scaler.transform(twice).toarray(), once)
+
+
+@pytest.mark.parametrize("name", ["marcus", "frobenius"])
+def test_new_rows_are_left_as_they_were(name):
+    scaler = DoublyStochasticScaler(name).fit(np.eye(3))
+    parts = np.array([4.0, 1, 4, 1]), np.array([2, 0, 0, 0]), np.array([0, 2, 4])
+    K = csr_array(tuple(part.copy() for part in parts), shape=(2, 3))
+    scaler.transform(K)
+    for part, now in zip(parts, (K.data, K.indices, K.indptr), strict=True):
+        np.testing.assert_array_equal(now, part)
 
 
 def test_tags_follow_the_normalization():

@@ -21,7 +21,7 @@ TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
 LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
 ASSIGNMENT = (
-    "For the limit of large omega, an assignment, see "
+    "For a cheapest plan, the limit of large omega, see "
     "scipy.optimize.linear_sum_assignment."
 )
 CURES = ("raise", "prune", "regularize")
@@ -195,8 +195,8 @@ def entropic_plan(
     Among the doubly stochastic matrices finds the plan P with the smallest
     :math:`\langle P, -\log S \rangle + \frac{1}{\omega} \sum_{ij} p_{ij} \log p_{ij}`.
     It is symmetric, and at omega = 1 it is the Marcus mapping M(S), Eqs. (26)-(28).
-    Large omega makes it sharp, in the limit a cheapest assignment; omega near 0
-    spreads it over the pattern of S.
+    Large omega makes it sharp: in the limit the most spread out of the cheapest plans,
+    an assignment if only one is cheapest. Omega near 0 spreads it over the pattern.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ def entropic_plan(
     unsupported : {"raise", "prune", "regularize"}, default="raise"
         What to do where S has no support, so that no plan exists; as in
         `marcus_mapping`. With support that is not total the problem has a solution
-        all the same, and it is given: the limit in which the entries in
-        ``result.support.unsupported`` are zero.
+        all the same, and unless it is to be regularized it is given: the limit in
+        which the entries in ``result.support.unsupported`` are zero.
     marginals : array-like of shape (n,), optional
         Positive row sums wanted in place of ones.
 
@@ -242,12 +242,17 @@ def entropic_plan(
 
     Notes
     -----
-    Eq. (26) supposes positive multipliers, and the paper does not say when they
-    exist: exactly if S has total support (Theorem 1). Otherwise the minimum of
-    Eq. (24) is the limit of such plans, M of what pruning leaves of S.
+    Eq. (26) supposes that multipliers exist, and the paper does not say when: exactly
+    if S has total support (Theorem 1). Otherwise the minimum of Eq. (24) is the limit
+    of such plans, the plan for what pruning leaves of S.
 
-    For two different sets of equal size with similarities R, pass the symmetric
-    ``[[0, R], [R.T, 0]]``; the plan stands in the upper right block.
+    For two different sets with similarities R, pass the symmetric
+    ``[[0, R], [R.T, 0]]``; the plan stands in the upper right block. Sets of different
+    sizes need `marginals` whose sums over both sets are equal.
+
+    From costs C and a regularization ``reg``: ``S = exp(-C / scale)`` and
+    ``omega = scale / reg``, with a scale of about ``C.max() / 500``, so that no
+    similarity vanishes that should not.
 
     The exponents are exact to about 1e-16 times omega times the largest ``|log S|``,
     which bounds the accuracy of the row sums.
@@ -276,8 +281,8 @@ def entropic_plan(
     farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
     if omega * farthest > LARGEST_EXPONENT:
         raise InputError(
-            f"omega={omega:g} times log S, up to {farthest:.3g}, is so large that no "
-            f"digits of the plan would be right. {ASSIGNMENT}"
+            f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
+            f"no digits of the plan would be right. {ASSIGNMENT}"
         )
     done = transport.plan(
         scores,
@@ -386,7 +391,10 @@ def project_doubly_stochastic(
     _check_limits(tol, max_iter)
     check_choice("unsupported", unsupported, CURES[:2])
     held = hold(K, Wanted("K", signed=True, double=True))
-    ready = reachable(held.graph, prune=unsupported == "prune" and method == "newton")
+    if method == "alternating" and unsupported == "prune":
+        raise InputError('unsupported="prune" goes with method="newton" only.')
+    advice = existence.PRUNE if method == "newton" else ""
+    ready = reachable(held.graph, prune=unsupported == "prune", advice=advice)
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     tol = TOLERANCE[held.bits] if tol is None else float(tol)
     limits = frobenius.MOST | ({} if max_iter is None else {method: max_iter})
@@ -394,7 +402,9 @@ def project_doubly_stochastic(
     a = _whole(done.value, ready, held.graph.n)
     F = ready.graph.clipped(1.0, a)
     potential = _whole(done.value, ready, held.graph.n, -np.inf)
+    bounded = done.status is Status.CONVERGED
     if method == "alternating":
+        core.n_products = 0
         done = run(frobenius.alternating(core), tol=tol, max_iter=limits[method])
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     result = ProjectionResult(
@@ -405,7 +415,7 @@ def project_doubly_stochastic(
         n_products=core.n_products,
         residual=done.residual,
         residuals=done.residuals,
-        gap=frobenius.duality_gap(F, ready.graph, a),
+        gap=frobenius.duality_gap(F, ready.graph, a) if bounded else math.nan,
         support=ready.report,
         dropped=_dropped(ready, held.graph.n),
     )
@@ -427,9 +437,8 @@ def _check_omega(omega):
     except OverflowError:
         value = math.inf
     if not 0 < value < math.inf:
-        raise InputError(
-            f"omega={omega!r}: omega must be positive and finite. {ASSIGNMENT}"
-        )
+        said = f"omega={omega!r}: omega must be a positive, finite number."
+        raise InputError(f"{said} {ASSIGNMENT}" if value == math.inf else said)
     return value
 
 

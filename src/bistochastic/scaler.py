@@ -3,12 +3,13 @@
 import warnings
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from sklearn.utils import metadata_routing
 from sklearn.utils.validation import (
     check_is_fitted,
     check_non_negative,
@@ -57,8 +58,8 @@ class DoublyStochasticScaler(
         Most iterates; by default a number that fits the method.
     unsupported : {"prune", "raise", "regularize"}, default="prune"
         What to do where no doubly stochastic matrix has the pattern of K, as in
-        `marcus_mapping`. Isolated samples are thus left zero, with a warning. For
-        "frobenius" there is no "regularize"; "zass_shashua_2006" always raises.
+        `marcus_mapping`. Isolated samples are thus left zero, with a warning. The last
+        two have no "regularize", and "zass_shashua_2006" always raises.
 
     Attributes
     ----------
@@ -107,6 +108,9 @@ class DoublyStochasticScaler(
     (150,)
     """
 
+    __metadata_request__fit = {"K": metadata_routing.UNUSED}  # noqa: RUF012
+    __metadata_request__transform = {"K": metadata_routing.UNUSED}  # noqa: RUF012
+
     def __init__(
         self, normalization="marcus", *, tol=None, max_iter=None, unsupported="prune"
     ):
@@ -146,7 +150,7 @@ class DoublyStochasticScaler(
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_samples)
-            The doubly stochastic matrix, in the kind of K.
+            The doubly stochastic matrix; sparse if K is, in CSR unless K is CSC or COO.
         """
         return self._fit(K).matrix
 
@@ -161,7 +165,8 @@ class DoublyStochasticScaler(
         Returns
         -------
         array or sparse matrix of shape (n_new, n_samples)
-            Rows that sum to one.
+            Rows that sum to one; zero, where pruning allows it, for samples without an
+            affinity to those of `fit`.
         """
         check_is_fitted(self, "residual_")
         K = self._validated(K, reset=False)
@@ -185,8 +190,18 @@ class DoublyStochasticScaler(
         if function is marcus_mapping:
             check_non_negative(K, type(self).__name__)
         if K.shape[0] != K.shape[1]:
-            raise InputError(f"K has shape {K.shape}; `fit` needs a square matrix.")
-        unsupported = "raise" if method == "alternating" else self.unsupported
+            raise InputError(
+                f"K has shape {K.shape}; `fit` needs a square matrix of affinities, "
+                "such as rbf_kernel(X)."
+            )
+        unsupported = self.unsupported
+        if self.normalization in SIGNED and unsupported == "regularize":
+            raise InputError(
+                'unsupported="regularize" is for the Marcus mapping; '
+                f'normalization={self.normalization!r} takes "prune" or "raise".'
+            )
+        if method == "alternating":
+            unsupported = "raise"
         result = function(
             K,
             method=method,
@@ -204,8 +219,9 @@ class DoublyStochasticScaler(
         pruned = function is marcus_mapping and result.support.kind == "partial"
         if self.unsupported == "prune" and (pruned or self.dropped_.size):
             warnings.warn(
-                f"{result.support} Left out: {several(self.dropped_.size, 'row')} "
-                f"({listed(self.dropped_) or 'none'}), and those entries. "
+                f"With S for K: {result.support} Left zero: "
+                f"{several(self.dropped_.size, 'row')} and "
+                f"{several(result.support.unsupported[0].size, 'entry', 'entries')}. "
                 'unsupported="raise" makes this an error.',
                 UserWarning,
                 stacklevel=3,
@@ -216,14 +232,15 @@ class DoublyStochasticScaler(
         if reset and hasattr(K, "columns") and not K.index.equals(K.columns):
             raise InputError(
                 "The index and the columns of the data frame differ, but row i and "
-                "column i of K must stand for the same sample."
+                "column i of K must stand for the same sample. If they do, pass "
+                "K.to_numpy()."
             )
         return validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
 
     def _scaled(self, K):
         """Return u_i k_ij u_j with u_i for row sums of one."""
         u = self.scaling_.astype(np.float64)
-        rows = csr_array(K) if issparse(K) else K
+        rows = csr_array(K, copy=True) if issparse(K) else K
         top = rows.max(axis=1)
         top = (top.toarray().ravel() if issparse(K) else top).astype(np.float64)
         top[top == 0] = 1.0  # with the rest near one no product leaves the range
@@ -241,10 +258,14 @@ class DoublyStochasticScaler(
 
     def _clipped(self, K):
         """Return the positive part of k_ij + a_i + a_j, row sums one by a_i."""
-        entries = csr_array(K) if issparse(K) else coo_array(np.where(K, K, np.nan))
-        entries.sum_duplicates()
-        rows, columns = entries.tocoo().coords
-        values = np.nan_to_num(entries.data) + self.potential_[columns]
+        if issparse(K):
+            entries = csr_array(K, copy=True)
+            entries.sum_duplicates()
+            entries = entries.tocoo()
+            rows, columns, values = *entries.coords, entries.data
+        else:
+            rows, columns, values = *np.indices(K.shape).reshape(2, -1), K.ravel()
+        values = values + self.potential_[columns]
         kept = values > -np.inf  # columns that were dropped
         rows, columns, values = rows[kept], columns[kept], values[kept]
         self._check_alive(np.bincount(rows, minlength=K.shape[0]) > 0)

@@ -67,15 +67,18 @@ def test_exponents_and_positives(rng):
 def test_positives_of_an_array(rng):
     K = rng.standard_normal((50, 50))
     K = K + K.T
-    a = rng.standard_normal(50) - 1
+    a = rng.standard_normal(50) - 3
     for omega in (0.0, 1.0, 3.0):
         for made in (K, np.asfortranarray(K)):
             text, body = (
                 f(made, omega, a) for f in (dense.positives, kernels.dense_positives)
             )
+            assert text is not None
             for ours, theirs in zip(body, text, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
                 assert ours.dtype == theirs.dtype
+            assert dense.positives(made, omega, a + 9) is None
+            assert kernels.dense_positives(made, omega, a + 9) is None
 
 
 def test_matchings(rng):

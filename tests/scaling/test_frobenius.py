@@ -199,7 +199,10 @@ def test_patterns_that_hold_no_doubly_stochastic_matrix(rng):
         isolated = on_pattern(symmetric(rng, 4), np.diag([True, True, True, False]))
         with pytest.raises(SupportError, match="1 row is zero: 3"):
             project_doubly_stochastic(isolated, method=method)
+    with pytest.raises(InputError, match="newton"):
+        project_doubly_stochastic(isolated, method="alternating", unsupported="prune")
     result = project_doubly_stochastic(isolated, unsupported="prune")
+    assert "1 row left zero: 3" in str(result)
     np.testing.assert_allclose(as_numpy(result.matrix), np.diag([1, 1, 1, 0]))
     assert result.dropped.tolist() == [3]
     assert result.potential[3] == -np.inf
@@ -286,6 +289,7 @@ def test_a_limit_is_a_status_and_a_warning(rng):
     assert result.status is Status.LIMIT
     assert "ProjectionResult" in repr(result)
     assert "duality gap" in str(result)
+    assert np.isnan(result.gap)
 
 
 def test_rows_on_the_simplex(rng):

@@ -136,6 +136,11 @@ def test_large_omega_gives_a_cheapest_assignment(rng):
     assert P[rows, 12 + columns].min() > 0.99
 
 
+def test_the_limit_mixes_plans_that_are_equally_cheap():
+    S = np.ones((3, 3)) - np.eye(3)
+    np.testing.assert_allclose(entropic_plan(S, omega=1e6).plan, S / 2)
+
+
 def test_small_omega_spreads_over_the_pattern(rng):
     S = sparse_symmetric(rng, 12)
     P = entropic_plan(S, omega=1e-9).plan
@@ -150,6 +155,7 @@ def test_with_support_only_the_plan_is_the_pruned_limit():
     assert result.dropped.size == 0
     near = entropic_plan(SUPPORT_ONLY + np.diag([0.0, 1e-12]), omega=0.7)
     np.testing.assert_allclose(near.plan, result.plan, atol=1e-3)
+    assert entropic_plan(SUPPORT_ONLY, unsupported="regularize").shift > 0
 
 
 def test_without_support_there_is_no_plan(rng):

@@ -10,6 +10,7 @@ from bistochastic.backends.csr import Csr, compiled
 from bistochastic.core.protocols import Text
 
 BLOCK = 1 << 22  # entries looked at in one go
+FEW = 8
 
 
 def on_cpu(values: Any) -> np.ndarray:
@@ -142,15 +143,18 @@ class Dense:
     def clipped(self, omega: float, a: Any) -> "Self | Csr":
         """Return the positive part of omega k_ij + a_i + a_j.
 
-        Large arrays give compressed rows: near a solution few entries are positive.
+        NumPy arrays give compressed rows where few entries are positive, as is usual
+        near a solution.
         """
-        if (body := self.fast(positives)) is not positives:
-            return Csr(csr_array(body(self._S, omega, a), shape=self._S.shape))
-        return type(self)(self._xp.clip(self._plus(omega, a), 0.0, None))
+        if isinstance(self._S, np.ndarray):
+            parts = self.fast(positives)(self._S, omega, a)
+            if parts is not None:
+                return Csr(csr_array(parts, shape=self._S.shape))
+        return self.raised(a, omega)
 
-    def raised(self, a: Any) -> Self:
-        """Return the positive part of k_ij + a_i + a_j."""
-        return type(self)(self._xp.clip(self._plus(1.0, a), 0.0, None))
+    def raised(self, a: Any, omega: float = 1.0) -> Self:
+        """Return the positive part of omega k_ij + a_i + a_j as an array."""
+        return type(self)(self._xp.clip(self._plus(omega, a), 0.0, None))
 
     def _plus(self, omega: float, a: Any) -> Any:
         """Return omega k_ij + a_i + a_j; a_i + a_j is formed first, for symmetry."""
@@ -170,9 +174,14 @@ class Dense:
 
 def positives(
     K: np.ndarray, omega: float, a: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR.
+
+    None if they are more than one in FEW, so that an array is the smaller.
+    """
     out = a[:, None] + a[None, :] + omega * K
     kept = out > 0
     ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    if FEW * ends[-1] > K.size:
+        return None
     return out[kept], np.nonzero(kept)[1].astype(np.int32), ends

@@ -160,12 +160,14 @@ def _positives(  # type: ignore[no-untyped-def]
 
 def dense_positives(
     K: np.ndarray, omega: float, a: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
     K = K if K.flags.c_contiguous else K.T  # symmetric
     ends = np.zeros(a.size + 1, dtype=np.int64)
     _count_dense(K, omega, a, ends)
     np.cumsum(ends, out=ends)
+    if dense.FEW * ends[-1] > K.size:
+        return None
     data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
     _dense_positives(K, omega, a, ends, data, indices)
     return data, indices, ends

@@ -77,6 +77,12 @@ class Scores(Protocol):
     def apply(self, v: Any) -> Any:
         """Return the product K v over the pattern."""
 
+    def cut(self, rows: Any, columns: Any) -> Self:
+        """Return K without the entries whose labels rows[i], columns[j] differ."""
+
+    def part(self, index: Any) -> Self:
+        """Return the square submatrix of the rows and columns in `index`."""
+
     def looped(self) -> bool:
         """Tell whether the whole diagonal is on the pattern."""
 

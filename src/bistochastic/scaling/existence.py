@@ -24,8 +24,8 @@ class Scalable:
 
     Attributes
     ----------
-    graph : Graph
-        What D is applied to; has total support but for rows that are zero.
+    graph : Graph or Scores
+        What the mapping, plan or projection is made of.
     kept : array of int, or None
         The rows that take part; None for all.
     report : SupportReport
@@ -59,7 +59,7 @@ def support(S):
     return analyze(S.pattern(), S.fast)
 
 
-def reachable(K, *, prune=False):
+def reachable(K, *, prune=False, advice=PRUNE):
     """Diagnose the pattern of scores; with support, some plan lies on it.
 
     Parameters
@@ -68,6 +68,8 @@ def reachable(K, *, prune=False):
         Symmetric scores on a pattern.
     prune : bool, default=False
         Whether to leave out rows that no plan reaches, rather than to raise.
+    advice : str, optional
+        What an error says in the end where pruning would help.
 
     Returns
     -------
@@ -81,12 +83,12 @@ def reachable(K, *, prune=False):
         return Scalable(K, None, report)
     kept = np.flatnonzero(report.row_blocks >= 0)
     if not (prune and kept.size):
-        raise SupportError(
+        said = (
             "No doubly stochastic matrix has the pattern of K. With S for ones on that "
             f"pattern: {report} Store more entries, as zeros if need be; a full "
-            f"diagonal is enough (Theorem 2). {PRUNE}",
-            report,
+            "diagonal is enough (Theorem 2)."
         )
+        raise SupportError(f"{said} {advice}" if kept.size else said, report)
     return Scalable(K.cut(report.row_blocks, report.column_blocks), kept, report)
 
 
@@ -103,7 +105,7 @@ def scalable(S, unsupported, *, equal_marginals=True, limit=False):
         Whether all row sums are to be equal; if not, only zero rows are known to
         be out of reach in advance.
     limit : bool, default=False
-        Whether support is enough, what lacks it being pruned without a word.
+        Whether support is enough: what lacks it is pruned, not an error.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def scalable(S, unsupported, *, equal_marginals=True, limit=False):
     if not (report.kind != "total" if equal_marginals else report.zero_rows.size):
         return Scalable(S, None, report)
     if limit and equal_marginals and report.kind == "partial":
-        unsupported = "prune"
+        unsupported = "prune" if unsupported == "raise" else unsupported
     if equal_marginals:
         kept = np.flatnonzero(report.row_blocks >= 0)
     else:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import several
+from bistochastic.core.errors import listed, several
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
 from bistochastic.scaling.rows import worst
@@ -49,8 +49,9 @@ class ProjectionResult:
     gap : float
         How far the conditions of Karush, Kuhn and Tucker are from holding:
         :math:`\tfrac12 \|F - K\|^2` less its lower bound, the value of the dual problem
-        at `potential`. If the row sums are right, :math:`\|F - F^*\|^2 \le 2` gap;
-        it can be below zero by what they are off.
+        at `potential`. For a doubly stochastic F, :math:`\|F - F^*\|^2 \le 2` gap; by
+        what the row sums are off it can be below zero. Not a number if they did not
+        reach the tolerance.
     support : SupportReport
         The support of the pattern of K; it need not be total.
     dropped : array of int
@@ -87,6 +88,11 @@ class ProjectionResult:
             f"{self.status}; row sums off by at most {self.residual:.1e}, duality gap "
             f"{self.gap:.1e}, after {several(self.n_iter, 'iterate')}."
         )
+        if self.dropped.size:
+            said += (
+                f" {several(self.dropped.size, 'row')} left zero: "
+                f"{listed(self.dropped)}."
+            )
         return said[0].upper() + said[1:]
 
 

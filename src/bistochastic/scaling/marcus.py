@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from bistochastic.core.errors import listed, several
 from bistochastic.core.run import Status, run
@@ -129,7 +130,17 @@ def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
         "alternating": lambda: alternating(S, u, m),
         "fixed_point": lambda: fixed_point(S, u, m),
     }[method]()
+    if not isinstance(m, float):  # these may be out of reach, and u then grows for ever
+        steps = _in_range(steps)
     return run(steps, tol=tol, max_iter=max_iter or limit, patience=patience)
+
+
+def _in_range(steps):
+    """Pass iterates on; an infinite residual tells that u_i u_j would overflow."""
+    for u, error in steps:
+        xp = array_namespace(u)
+        largest = float(xp.max(u))
+        yield u, error if largest < float(xp.finfo(u.dtype).max) ** 0.5 else math.inf
 
 
 def auto(S, u, m, tol):

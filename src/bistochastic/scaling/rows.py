@@ -9,7 +9,7 @@ def worst(row_sums, m=1.0):
     Parameters
     ----------
     row_sums : array of shape (n,)
-        Row sums u * (S u) of DSD.
+        Row sums of DSD or of a plan.
     m : array of shape (n,) or float, default=1.0
         Wanted row sums.
 

@@ -25,6 +25,7 @@ class NewtonSystem:
 
     def __init__(self):
         self._hard = False
+        self._affordable = True
 
     def solve(self, S, u, r, b, accuracy):
         """Return the solution, or the best that conjugate gradients came to.
@@ -43,14 +44,19 @@ class NewtonSystem:
         array of shape (n,)
             The solution x.
         """
-        if self._hard and (x := factorized(S, u, r, b)) is not None:
+        if self._hard and (x := self._factorized(S, u, r, b)) is not None:
             return x
         before = S.n_products
         body = S.fast(conjugate_gradients)
         x = body(S, u, r, b + 0.0, accuracy, MOST_PRODUCTS)
         self._hard = S.n_products - before >= MOST_PRODUCTS
-        if self._hard and (y := factorized(S, u, r, b)) is not None:
+        if self._hard and (y := self._factorized(S, u, r, b)) is not None:
             return y
+        return x
+
+    def _factorized(self, S, u, r, b):
+        x = factorized(S, u, r, b) if self._affordable else None
+        self._affordable = x is not None  # if not, do not try again in this run
         return x
 
 

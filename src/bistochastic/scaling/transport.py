@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import several
+from bistochastic.core.errors import listed, several
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
 from bistochastic.scaling.support import SupportReport
@@ -91,6 +91,13 @@ class TransportResult:
             f"{self.status}; row sums off by at most {self.residual:.1e} after "
             f"{several(self.n_iter, 'iterate')}."
         )
+        if self.dropped.size:
+            said += (
+                f" {several(self.dropped.size, 'row')} left zero: "
+                f"{listed(self.dropped)}."
+            )
+        if self.shift:
+            said += f" {self.shift:.3g} was added to the diagonal of S."
         return said[0].upper() + said[1:]
 
 
@@ -118,7 +125,8 @@ def plan(log_S, omega, m=1.0, *, tol, max_iter=None):
     Parameters
     ----------
     log_S : Scores
-        The logarithms of S on its pattern, which must have total support.
+        The logarithms of S on its pattern. With row sums of one it must have total
+        support.
     omega : float
         Weight of the cost against the entropy.
     m : array of shape (n,) or float, default=1.0
