@@ -5,8 +5,8 @@ solves the same dual problem by Adam, here in double, on the same matrix of cost
 its own step size and its stop at a gradient norm of 1e-10. Dykstra's algorithm is ten
 lines of NumPy. All run in one process with the same number of threads; a time is the
 least of several runs, the solvers in turn, that of Dykstra of one. *KKT* is the largest
-entry of F - max(K + a + a', 0) and F 1 - 1. *Memory* is the peak of what NumPy allocated
-beyond the result, in multiples of K.
+entry of F - max(K + a + a', 0) and F 1 - 1. *Memory* is the peak of what NumPy
+allocated beyond the result, in multiples of K.
 """
 
 import argparse
