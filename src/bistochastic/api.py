@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.backends.dense import on_cpu
-from bistochastic.core.errors import InputError, several
+from bistochastic.core.errors import InputError, check_choice, several
 from bistochastic.core.run import Status, run
 from bistochastic.input import Wanted, hold
 from bistochastic.scaling import existence, frobenius, transport
@@ -422,13 +422,6 @@ def project_doubly_stochastic(
     if not result.converged:
         _warn(result)
     return result
-
-
-def check_choice(name, value, allowed):
-    """Refuse a value that is not among the allowed words."""
-    if not (isinstance(value, str) and value in allowed):
-        words = ", ".join(map(repr, allowed))
-        raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
 
 
 def _check_omega(omega):

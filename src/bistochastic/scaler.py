@@ -18,11 +18,10 @@ from sklearn.utils.validation import (
 
 from bistochastic.api import (
     CURES,
-    check_choice,
     marcus_mapping,
     project_doubly_stochastic,
 )
-from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.errors import InputError, check_choice, listed, several
 from bistochastic.scaling.frobenius import on_simplex
 
 # name -> (function, its method)

@@ -1,6 +1,6 @@
 """Errors about input: what broke, where, which condition of the paper, what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any
 
@@ -46,3 +46,10 @@ def listed(items: Iterable[Any], most: int = 5) -> str:
     """Write the first few items of a list for a message, as in ``4, 9, 12, ...``."""
     words = [str(item) for item in islice(items, most + 1)]
     return ", ".join(words[:most] + ["..."] * (len(words) > most))
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Refuse a value that is not among the allowed words."""
+    if not (isinstance(value, str) and value in allowed):
+        words = ", ".join(map(repr, allowed))
+        raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
