@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.backends.dense import on_cpu
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice, several
 from bistochastic.core.run import Status, run
 from bistochastic.input import Wanted, hold

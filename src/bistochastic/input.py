@@ -10,7 +10,8 @@ from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 from scipy.sparse import csr_array, issparse
 
 from bistochastic.backends.csr import Csr, mirrored
-from bistochastic.backends.dense import Dense, on_cpu
+from bistochastic.backends.dense import Dense
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import (
     InputError,
     InputTypeError,

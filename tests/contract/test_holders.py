@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from bistochastic.backends.dense import on_cpu
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Graph, Scores
 from matrices import as_numpy, sparse_symmetric
 

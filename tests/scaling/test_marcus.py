@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bistochastic import marcus_mapping
-from bistochastic.backends.dense import on_cpu
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status
 from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, fixed_point

@@ -3,21 +3,15 @@
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array
+from array_api_compat import array_namespace, device
 from scipy.sparse import csr_array
 
 from bistochastic.backends.csr import Csr, compiled
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Text
 
 BLOCK = 1 << 22  # entries looked at in one go
 FEW = 8
-
-
-def on_cpu(values: Any) -> np.ndarray:
-    """Return an array of any namespace as a NumPy array."""
-    if is_torch_array(values):
-        values = values.detach().cpu()
-    return np.asarray(values)
 
 
 class Dense:

@@ -1,10 +1,12 @@
 """The linear systems of Newton's method, by conjugate gradients or factorization."""
 
 import numpy as np
-from array_api_compat import array_namespace, to_device
+from array_api_compat import array_namespace
 from scipy.sparse import csc_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
+
+from bistochastic.core.arrays import on_cpu
 
 MOST_PRODUCTS = 1000  # in one run of conjugate gradients
 SMALL = 2000  # rows up to which any fill is affordable
@@ -123,7 +125,7 @@ def factorized(S, u, r, b):
     P = S.scaled(u).entries(NOTHING)
     if S.n > SMALL and _work(P) > AFFORDABLE:
         return None
-    diagonal, right = (np.asarray(to_device(x, "cpu"), dtype=float) for x in (r, b))
+    diagonal, right = (on_cpu(x).astype(float) for x in (r, b))
     H = csc_array(P + diags_array(diagonal))
     try:
         factors = splu(

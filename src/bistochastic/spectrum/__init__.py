@@ -1,0 +1,1 @@
+"""The embedding F of a doubly stochastic graph."""

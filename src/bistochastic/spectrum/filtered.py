@@ -1,0 +1,79 @@
+"""Largest eigenvalues of a doubly stochastic graph by filtered subspace iteration."""
+
+import math
+
+from array_api_compat import array_namespace
+
+LOWEST = -0.98  # where the damped interval ends at least
+DAMPING = math.log(1e3)  # what one filter takes off the first unwanted vector
+DEGREES = 6, 80  # smallest and largest degree of a filter
+
+
+def filtered(S, X, Q, wanted):
+    """Yield approximations of the largest eigenpairs of S orthogonal to Q.
+
+    Each round orthonormalizes the block, takes the best approximations that it holds
+    (Rayleigh and Ritz), and filters it by a Chebyshev polynomial that is small below
+    the lowest of them. A block finds all copies of a multiple eigenvalue, and columns
+    beyond those wanted find what the start did not know.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric, with eigenvalues between -1 and 1.
+    X : array of shape (n, b)
+        Start; what goes beyond `wanted` columns should be random.
+    Q : array of shape (n, q)
+        Orthonormal eigenvectors that are known.
+    wanted : int
+        How many pairs are wanted, at most b.
+
+    Yields
+    ------
+    tuple of ((values, vectors), scalar)
+        All b pairs, the largest first, and the largest norm of S x - theta x among
+        those wanted. It is no less than 1 until the block was filtered once, so that
+        no start, however good it looks, hides a vector that it does not hold.
+    """
+    xp = array_namespace(X)
+    least = 1.0
+    while True:
+        X = _orthonormal(X, Q)
+        SX = S.apply(X)
+        H = X.T @ SX
+        theta, W = xp.linalg.eigh((H + H.T) / 2)
+        theta, W = xp.flip(theta), xp.flip(W, axis=1)
+        X, SX = X @ W, SX @ W
+        R = SX[:, :wanted] - X[:, :wanted] * theta[None, :wanted]
+        error = float(xp.max(xp.sqrt(xp.sum(R * R, axis=0))))
+        yield (theta, X), max(error, least)
+        least = 0.0
+        X = _chebyshev(S, X, SX, float(theta[-1]), float(theta[wanted - 1]))
+
+
+def _orthonormal(X, Q):
+    """Return an orthonormal basis of X without its part in Q; twice is enough."""
+    xp = array_namespace(X)
+    for _ in range(2):
+        if Q.shape[1]:
+            X = X - Q @ (Q.T @ X)
+        X, _ = xp.linalg.qr(X)
+    return X
+
+
+def _chebyshev(S, X, SX, cut, edge):
+    """Apply the polynomial that is small on [-1, cut] and grows from there to 1.
+
+    `SX` is S X, known already; `edge` is the lowest value wanted; it sets the degree.
+    """
+    cut = max(cut, LOWEST)
+    center, half = (cut - 1.0) / 2, (cut + 1.0) / 2
+    growth = math.acosh(max((edge - center) / half, 1.0 + 1e-12))
+    degree = min(max(math.ceil(DAMPING / growth), DEGREES[0]), DEGREES[1])
+    sigma = first = half / (1.0 - center)
+    Y = (SX - center * X) * (sigma / half)
+    for _ in range(degree - 1):
+        after = 1.0 / (2.0 / first - sigma)
+        X, Y = Y, 2 * after / half * (S.apply(Y) - center * Y) - sigma * after * X
+        sigma = after
+    return Y

@@ -1,0 +1,143 @@
+"""The step of F, by Ky Fan's theorem: Eqs. (9), (11) and (12)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.run import Status, run
+from bistochastic.spectrum.filtered import filtered
+
+SMALL = 400  # points up to which a dense eigensolver is used
+GUARD = 4  # columns beyond those wanted, at least
+TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
+LIMIT = 200  # filters
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    r"""The minimizer F of Eq. (11), and how it was found.
+
+    Attributes
+    ----------
+    F : array of shape (n, c)
+        Orthonormal columns; the first q are indicators of the known components.
+    values : array of shape (c,)
+        The c smallest eigenvalues of L = I - S, smallest first.
+    status : Status
+        How the solver ended.
+    n_products : int
+        Products of S with a vector.
+    """
+
+    F: Any
+    values: np.ndarray
+    status: Status
+    n_products: int
+
+    @property
+    def trace(self):
+        """The sum of the eigenvalues, Tr(F' L F): both sides of Eq. (9)."""
+        return float(np.sum(self.values))
+
+
+def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
+    r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
+
+    By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
+    eigenvalues of L; S is doubly stochastic, so L = I - S and they belong to the c
+    largest eigenvalues of S. By Eq. (12) their trace is half the weighted sum of
+    squared distances between the rows of F.
+
+    The indicators of connected components are eigenvectors of the eigenvalue 0 and
+    are put in first: no copy of it can be missed, and the solver looks for the rest
+    only, orthogonal to them. If there are more components than c, the c largest
+    of them are given (the choice is free: all have trace 0).
+
+    Parameters
+    ----------
+    S : Graph
+        Doubly stochastic graph.
+    c : int
+        Number of columns.
+    labels : array of int of shape (n,)
+        The connected components, as `components` gives them.
+    start : array of shape (n, b), optional
+        Vectors to start from, such as the last F.
+    tol : float, default=1e-7
+        Largest norm of S x - theta x.
+    rng : numpy.random.Generator, optional
+        Draws the other vectors of the block; by default one with a fixed seed.
+
+    Returns
+    -------
+    Embedding
+        F, the eigenvalues, and how it went.
+    """
+    before = S.n_products
+    Q = _indicators(S, labels, c)
+    rest = c - Q.shape[1]
+    if rest == 0:
+        return Embedding(Q, np.zeros(c), Status.CONVERGED, 0)
+    xp = array_namespace(Q)
+    block = min(rest + max(GUARD, rest // 4), S.n - Q.shape[1])
+    if S.n <= SMALL or 2 * block >= S.n:
+        theta, X = _dense(S, Q, rest)
+        return Embedding(
+            xp.concat([Q, X], axis=1), _values(Q, theta), Status.CONVERGED, 0
+        )
+    X = S.vector((rng or np.random.default_rng(0)).standard_normal((S.n, block)))
+    if start is not None:
+        kept = min(start.shape[1], block - GUARD)
+        X = xp.concat([start[:, start.shape[1] - kept :], X[:, kept:]], axis=1)
+    done = run(filtered(S, X, Q, rest), tol=tol, max_iter=LIMIT)
+    theta, X = done.value
+    F = xp.concat([Q, X[:, :rest]], axis=1)
+    products = (S.n_products - before) * block
+    return Embedding(F, _values(Q, theta[:rest]), done.status, products)
+
+
+def smoothness(S, F):
+    r"""Return :math:`\sum_{ij} \|f_i - f_j\|^2 s_{ij}`, by Eq. (12) 2 Tr(F' L F).
+
+    Parameters
+    ----------
+    S : Graph
+        Doubly stochastic graph, so that F' L F = F' F - F' S F.
+    F : array of shape (n, c)
+        Any embedding.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
+    xp = array_namespace(F)
+    return 2.0 * float(xp.sum(F * (F - S.apply(F))))
+
+
+def _indicators(S, labels, c):
+    """Return the unit vectors that are constant on one component each, at most c."""
+    sizes = np.bincount(labels)
+    largest = np.argsort(-sizes, kind="stable")[:c]
+    column = np.full(len(sizes), -1)
+    column[largest] = np.arange(len(largest))
+    inside = np.flatnonzero(column[labels] >= 0)
+    Q = np.zeros((S.n, len(largest)))
+    Q[inside, column[labels[inside]]] = sizes[labels[inside]] ** -0.5
+    return S.vector(Q)
+
+
+def _dense(S, Q, rest):
+    """Return the largest pairs orthogonal to Q by a dense solver on the CPU."""
+    A = S.entries(0.0).toarray()
+    Q = on_cpu(Q)
+    A -= 4.0 * (Q @ Q.T)  # sends the known ones to the other end
+    theta, X = np.linalg.eigh(A)
+    return theta[::-1][:rest], S.vector(X[:, ::-1][:, :rest].copy())
+
+
+def _values(Q, theta):
+    return np.concatenate([np.zeros(Q.shape[1]), 1.0 - on_cpu(theta)])
