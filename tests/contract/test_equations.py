@@ -13,7 +13,13 @@ WHERE = {  # printed number -> file; the other numbers join with their parts
     3: "scaling/support.py",
     4: "scaling/support.py",
     5: "scaling/support.py",
+    9: "spectrum/ky_fan.py",
+    11: "spectrum/ky_fan.py",
+    12: "spectrum/ky_fan.py",
     13: "scaling/frobenius.py",
+    15: "graph/simplex.py",
+    18: "graph/simplex.py",
+    19: "graph/simplex.py",
     17: "scaling/marcus.py",
     24: "scaling/transport.py",
     25: "scaling/transport.py",
@@ -28,6 +34,7 @@ NAMES = {
     "Definition 1": "scaling/support.py",
     "Theorem 1": "scaling/support.py",
     "Theorem 2": "scaling/marcus.py",
+    "Theorem 3": "components.py",
 }
 
 

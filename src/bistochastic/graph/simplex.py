@@ -1,0 +1,118 @@
+"""The rows of the relaxed problem in closed form: Eqs. (15), (18) and (19).
+
+Each works on the rows of an array of costs m_ij, one row for each point and one column
+for each candidate; infinity stands for no candidate.
+"""
+
+from array_api_compat import array_namespace
+
+SAME = 1e-12  # of the largest cost of a row: below it all k + 1 nearest are duplicates
+
+
+def simplex(v):
+    r"""Project each row on the simplex, Eq. (15).
+
+    The minimizer of :math:`\|s - v\|^2` over :math:`s \ge 0`, :math:`\sum_j s_j = 1` is
+    :math:`s_j = \max(v_j - \theta, 0)`; sorting finds :math:`\theta`.
+
+    Parameters
+    ----------
+    v : array of shape (n, m)
+        Any numbers; -infinity gives 0. Every row needs one that is finite.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Rows that sum to one.
+    """
+    xp = array_namespace(v)
+    v = v - xp.max(v, axis=1, keepdims=True)  # so that large numbers keep their digits
+    u = xp.sort(v, axis=1, descending=True)
+    finite = xp.isfinite(u)
+    sums = xp.cumulative_sum(xp.where(finite, u, xp.zeros_like(u)), axis=1)
+    size = xp.cumulative_sum(xp.ones_like(u), axis=1)
+    theta = (sums - 1.0) / size
+    kept = xp.sum(xp.astype(u > theta, xp.int64), axis=1, keepdims=True)
+    theta = xp.take_along_axis(theta, kept - 1, axis=1)
+    return xp.clip(v - theta, 0.0, None)
+
+
+def relaxed(m, alpha):
+    r"""Solve each row of the relaxed problem, Eqs. (14) and (15).
+
+    The minimizer of :math:`\sum_j m_{ij} s_{ij} + \alpha \|s_i\|^2` on the simplex is
+    the projection of :math:`-m_i / (2 \alpha)`.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs.
+    alpha : float or array of shape (n, 1)
+        Positive weight of the squared norm.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Rows that sum to one.
+    """
+    return simplex(-m / (2.0 * alpha))
+
+
+def largest_alpha(m, k):
+    r"""Return for each row the largest alpha that gives k neighbors, Eq. (19).
+
+    .. math::
+        \tfrac k2 m_{ik} - \tfrac12 \sum_{j \le k} m_{ij} < \alpha_i \le
+        \tfrac k2 m_{i, k+1} - \tfrac12 \sum_{j \le k} m_{ij},
+
+    the costs in ascending order. Zero if all k + 1 smallest are the same.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs, at least k + 1 finite ones in each row.
+    k : int
+        Number of neighbors.
+
+    Returns
+    -------
+    array of shape (n,)
+        The upper end of the range.
+    """
+    xp = array_namespace(m)
+    nearest = xp.sort(m, axis=1)[:, : k + 1]
+    return xp.sum(nearest[:, k:] - nearest[:, :k], axis=1) / 2
+
+
+def k_nearest(m, k):
+    r"""Return the rows with k neighbors at the largest alpha, Eq. (18).
+
+    .. math:: s_{ij} = \left( \phi - \frac{m_{ij}}{2 \alpha_i} \right)_+
+        = \frac{m_{i, k+1} - m_{ij}}{2 \alpha_i} \quad (j \le k)
+
+    A k-th neighbor as far as the next one gets weight 0, so that fewer than k may be
+    left. Where all k + 1 nearest are duplicates, they share alike.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs, at least k + 1 finite ones in each row.
+    k : int
+        Number of neighbors.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Rows that sum to one.
+    """
+    xp = array_namespace(m)
+    nearest = xp.sort(m, axis=1)[:, : k + 1]
+    next_one = nearest[:, k:]
+    total = xp.sum(next_one - nearest[:, :k], axis=1, keepdims=True)  # 2 alpha
+    same = total <= SAME * next_one
+    weights = xp.clip(next_one - m, 0.0, None) / xp.where(
+        same, xp.ones_like(total), total
+    )
+    near = xp.astype(m <= next_one, m.dtype)
+    alike = near / xp.sum(near, axis=1, keepdims=True)
+    return xp.where(same, alike, weights)
