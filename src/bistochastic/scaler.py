@@ -22,7 +22,7 @@ from bistochastic.api import (
     project_doubly_stochastic,
 )
 from bistochastic.core.errors import InputError, check_choice, listed, several
-from bistochastic.scaling.frobenius import on_simplex
+from bistochastic.graph.simplex import simplex, simplex_of_entries
 
 # name -> (function, its method)
 NORMALIZATIONS = {
@@ -257,21 +257,20 @@ class DoublyStochasticScaler(
 
     def _clipped(self, K):
         """Return the positive part of k_ij + a_i + a_j, row sums one by a_i."""
-        if issparse(K):
-            entries = csr_array(K, copy=True)
-            entries.sum_duplicates()
-            entries = entries.tocoo()
-            rows, columns, values = *entries.coords, entries.data
-        else:
-            rows, columns, values = *np.indices(K.shape).reshape(2, -1), K.ravel()
-        values = values + self.potential_[columns]
+        if not issparse(K):  # every row has an entry for every fitted sample
+            return simplex(K + self.potential_).astype(K.dtype, copy=False)
+        entries = csr_array(K, copy=True)
+        entries.sum_duplicates()
+        entries = entries.tocoo()
+        rows, columns = entries.coords
+        values = entries.data + self.potential_[columns]
         kept = values > -np.inf  # columns that were dropped
         rows, columns, values = rows[kept], columns[kept], values[kept]
         self._check_alive(np.bincount(rows, minlength=K.shape[0]) > 0)
-        values = on_simplex(rows, values, K.shape[0])
+        values = simplex_of_entries(rows, values, K.shape[0])
         made = csr_array((values, (rows, columns)), shape=K.shape, dtype=K.dtype)
         made.eliminate_zeros()
-        return type(K)(made) if issparse(K) else made.toarray()
+        return type(K)(made)
 
     def _check_alive(self, alive):
         dead = np.flatnonzero(~alive)

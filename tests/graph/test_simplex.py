@@ -6,7 +6,13 @@ import pytest
 from scipy.optimize import minimize
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.graph.simplex import k_nearest, largest_alpha, relaxed, simplex
+from bistochastic.graph.simplex import (
+    k_nearest,
+    largest_alpha,
+    relaxed,
+    simplex,
+    simplex_of_entries,
+)
 from conftest import need
 
 
@@ -50,6 +56,21 @@ def test_large_numbers_and_no_candidates(make):
     made = on_cpu(simplex(make(v)))
     expected = [[0.5, 0.5, 0], [1, 0, 0], [0.7 / 3, 1 / 3, 1.3 / 3]]
     np.testing.assert_allclose(made, expected)
+
+
+def test_rows_given_entry_by_entry(rng):
+    values = rng.standard_normal((6, 9)) * np.array([[0.01], [1], [10], [1], [1], [1]])
+    values[3] += 1e9
+    rows = np.repeat(np.arange(6), 9)
+    made = simplex_of_entries(rows, values.ravel(), 8).reshape(6, 9)
+    np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-12)
+    values[3] -= 1e9
+    ordered = -np.sort(-values, axis=1)  # the textbook rule, by sorting
+    means = (ordered.cumsum(axis=1) - 1) / np.arange(1, 10)
+    size = (ordered > means).sum(axis=1)
+    textbook = np.maximum(values - means[np.arange(6), size - 1][:, None], 0)
+    np.testing.assert_allclose(made, textbook, atol=1e-6)
+    np.testing.assert_allclose(made, simplex(values), atol=1e-6)
 
 
 def test_the_closed_form_is_the_projection_at_that_alpha(make, rng):

@@ -290,17 +290,3 @@ def test_a_limit_is_a_status_and_a_warning(rng):
     assert "ProjectionResult" in repr(result)
     assert "duality gap" in str(result)
     assert np.isnan(result.gap)
-
-
-def test_rows_on_the_simplex(rng):
-    values = rng.standard_normal((6, 9)) * np.array([[0.01], [1], [10], [1], [1], [1]])
-    values[3] += 1e9
-    rows = np.repeat(np.arange(6), 9)
-    made = frobenius.on_simplex(rows, values.ravel(), 8).reshape(6, 9)
-    np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-12)
-    values[3] -= 1e9
-    ordered = -np.sort(-values, axis=1)  # the textbook rule, by sorting
-    means = (ordered.cumsum(axis=1) - 1) / np.arange(1, 10)
-    size = (ordered > means).sum(axis=1)
-    textbook = np.maximum(values - means[np.arange(6), size - 1][:, None], 0)
-    np.testing.assert_allclose(made, textbook, atol=1e-6)

@@ -4,6 +4,7 @@ Each works on the rows of an array of costs m_ij, one row for each point and one
 for each candidate; infinity stands for no candidate.
 """
 
+import numpy as np
 from array_api_compat import array_namespace
 
 SAME = 1e-12  # of the largest cost of a row: below it all k + 1 nearest are duplicates
@@ -35,6 +36,40 @@ def simplex(v):
     kept = xp.sum(xp.astype(u > theta, xp.int64), axis=1, keepdims=True)
     theta = xp.take_along_axis(theta, kept - 1, axis=1)
     return xp.clip(v - theta, 0.0, None)
+
+
+def simplex_of_entries(rows, values, n):
+    """Project each row on the simplex, Eq. (15), the rows given entry by entry.
+
+    The entries that stay positive are found by dropping, time and again, those that
+    do not (Michelot, 1986).
+
+    Parameters
+    ----------
+    rows : array of int of shape (m,)
+        The row of each entry.
+    values : array of shape (m,)
+        The entries v.
+    n : int
+        Number of rows; some may have no entries.
+
+    Returns
+    -------
+    array of shape (m,)
+        The projected entries.
+    """
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, rows, values)
+    values = values - top[rows]  # so that large entries keep their digits
+    kept = np.ones(values.shape, dtype=bool)
+    while True:
+        size = np.maximum(np.bincount(rows[kept], minlength=n), 1)
+        total = np.bincount(rows[kept], values[kept], minlength=n)
+        b = (1.0 - total) / size
+        smaller = kept & (values + b[rows] > 0)
+        if np.array_equal(smaller, kept):
+            return np.maximum(values + b[rows], 0.0)
+        kept = smaller
 
 
 def relaxed(m, alpha):

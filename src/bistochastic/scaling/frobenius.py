@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import listed, several
+from bistochastic.core.errors import several
+from bistochastic.core.result import Result
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
 from bistochastic.scaling.rows import worst
@@ -24,7 +25,7 @@ ACCURACY = 1e-10  # of the projection on the row sums, where it takes a linear s
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectionResult:
+class ProjectionResult(Result):
     r"""The doubly stochastic matrix nearest to K, and how it was found.
 
     Attributes
@@ -69,31 +70,17 @@ class ProjectionResult:
     support: SupportReport
     dropped: np.ndarray
 
-    @property
-    def converged(self):
-        """Whether every row sum is within the tolerance."""
-        return self.status is Status.CONVERGED
-
     def __repr__(self):
-        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
         return (
-            f"ProjectionResult({kind} of shape {tuple(self.matrix.shape)}, "
+            f"ProjectionResult({self._kind(self.matrix)}, "
             f"{self.status.name}, residual={self.residual:.1e}, gap={self.gap:.1e}, "
             f"n_iter={self.n_iter})"
         )
 
     def __str__(self):
         """Say in sentences how it went."""
-        said = (
-            f"{self.status}; row sums off by at most {self.residual:.1e}, duality gap "
-            f"{self.gap:.1e}, after {several(self.n_iter, 'iterate')}."
-        )
-        if self.dropped.size:
-            said += (
-                f" {several(self.dropped.size, 'row')} left zero: "
-                f"{listed(self.dropped)}."
-            )
-        return said[0].upper() + said[1:]
+        iterates = several(self.n_iter, "iterate")
+        return self._told(f", duality gap {self.gap:.1e}, after {iterates}")
 
 
 QUADRATIC = Link(
@@ -181,37 +168,3 @@ def duality_gap(F, K, a):
     xp = array_namespace(a)
     bound = K.clipped(1.0, a).sq_norm() / 2 - 2 * float(xp.sum(a))
     return F.sq_norm() / 2 - K.dot(F) + bound
-
-
-def on_simplex(rows, values, n):
-    r"""Project each row on the simplex: :math:`\max(v_{ij} + b_i, 0)` with sum one.
-
-    The entries that stay positive are found by dropping, time and again, those that
-    do not (Michelot, 1986).
-
-    Parameters
-    ----------
-    rows : array of int of shape (m,)
-        The row of each entry.
-    values : array of shape (m,)
-        The entries v.
-    n : int
-        Number of rows; some may have no entries.
-
-    Returns
-    -------
-    array of shape (m,)
-        The projected entries.
-    """
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, rows, values)
-    values = values - top[rows]  # so that large entries keep their digits
-    kept = np.ones(values.shape, dtype=bool)
-    while True:
-        size = np.maximum(np.bincount(rows[kept], minlength=n), 1)
-        total = np.bincount(rows[kept], values[kept], minlength=n)
-        b = (1.0 - total) / size
-        smaller = kept & (values + b[rows] > 0)
-        if np.array_equal(smaller, kept):
-            return np.maximum(values + b[rows], 0.0)
-        kept = smaller

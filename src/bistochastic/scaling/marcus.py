@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import listed, several
+from bistochastic.core.errors import several
+from bistochastic.core.result import Result
 from bistochastic.core.run import Status, run
 from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, damped_step, fixed_point
@@ -28,7 +29,7 @@ FEW = 12  # damped steps that are fewer than a Newton run would need
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarcusResult:
+class MarcusResult(Result):
     """The doubly stochastic matrix M(S) = DSD, and how it was found.
 
     Attributes
@@ -69,15 +70,9 @@ class MarcusResult:
     dropped: np.ndarray
     shift: float
 
-    @property
-    def converged(self):
-        """Whether every row sum is within the tolerance."""
-        return self.status is Status.CONVERGED
-
     def __repr__(self):
-        kind = f"{type(self.matrix).__module__}.{type(self.matrix).__name__}"
         return (
-            f"MarcusResult({kind} of shape {tuple(self.matrix.shape)}, "
+            f"MarcusResult({self._kind(self.matrix)}, "
             f"{self.status.name}, residual={self.residual:.1e}, n_iter={self.n_iter}, "
             f"n_products={self.n_products}, support={self.support.kind!r}, "
             f"{several(self.dropped.size, 'row')} dropped, shift={self.shift:.3g})"
@@ -85,18 +80,8 @@ class MarcusResult:
 
     def __str__(self):
         """Say in sentences how it went."""
-        said = (
-            f"{self.status}; row sums off by at most {self.residual:.1e} after "
-            f"{several(self.n_products, 'product')}."
-        )
-        if self.dropped.size:
-            said += (
-                f" {several(self.dropped.size, 'row')} left zero: "
-                f"{listed(self.dropped)}."
-            )
-        if self.shift:
-            said += f" {self.shift:.3g} was added to the diagonal."
-        return said[0].upper() + said[1:]
+        products = several(self.n_products, "product")
+        return self._told(f" after {products}", self.shift)
 
 
 def marcus(S, u, m=1.0, *, method, tol, max_iter=None):

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import listed, several
+from bistochastic.core.errors import several
+from bistochastic.core.result import Result
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
 from bistochastic.scaling.support import SupportReport
@@ -15,7 +16,7 @@ MOST = 200  # Newton steps for the last omega, unless the caller says otherwise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransportResult:
+class TransportResult(Result):
     r"""The plan of Eq. (24), and how it was found.
 
     Attributes
@@ -68,37 +69,21 @@ class TransportResult:
     shift: float
 
     @property
-    def converged(self):
-        """Whether every row sum is within the tolerance."""
-        return self.status is Status.CONVERGED
-
-    @property
     def value(self):
         """The objective of Eq. (24): cost minus entropy over omega."""
         return self.cost - self.entropy / self.omega
 
     def __repr__(self):
-        kind = f"{type(self.plan).__module__}.{type(self.plan).__name__}"
         return (
-            f"TransportResult({kind} of shape {tuple(self.plan.shape)}, "
+            f"TransportResult({self._kind(self.plan)}, "
             f"omega={self.omega:g}, cost={self.cost:.6g}, {self.status.name}, "
             f"residual={self.residual:.1e}, n_iter={self.n_iter})"
         )
 
     def __str__(self):
         """Say in sentences how it went."""
-        said = (
-            f"{self.status}; row sums off by at most {self.residual:.1e} after "
-            f"{several(self.n_iter, 'iterate')}."
-        )
-        if self.dropped.size:
-            said += (
-                f" {several(self.dropped.size, 'row')} left zero: "
-                f"{listed(self.dropped)}."
-            )
-        if self.shift:
-            said += f" {self.shift:.3g} was added to the diagonal of S."
-        return said[0].upper() + said[1:]
+        iterates = several(self.n_iter, "iterate")
+        return self._told(f" after {iterates}", self.shift)
 
 
 def _damped(a, r, m):
