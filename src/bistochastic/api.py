@@ -2,15 +2,21 @@
 
 import math
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, check_choice, several
+from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.run import Status, run
 from bistochastic.input import Wanted, hold
+from bistochastic.parameters import (
+    ASSIGNMENT,
+    check_limits,
+    checked_marginals,
+    checked_omega,
+    positive,
+)
 from bistochastic.scaling import existence, frobenius, transport
 from bistochastic.scaling.existence import reachable, scalable
 from bistochastic.scaling.frobenius import ProjectionResult
@@ -20,10 +26,6 @@ from bistochastic.scaling.transport import TransportResult
 TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
 LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
-ASSIGNMENT = (
-    "For a cheapest plan, the limit of large omega, see "
-    "scipy.optimize.linear_sum_assignment."
-)
 CURES = ("raise", "prune", "regularize")
 
 
@@ -149,16 +151,16 @@ def marcus_mapping(
     """
     check_choice("method", method, LIMITS)
     check_choice("unsupported", unsupported, CURES)
-    _check_limits(tol, max_iter)
+    check_limits(tol, max_iter)
     held = hold(S)
     n = held.graph.n
-    m, equal = _marginals(marginals, n)
+    m, equal = checked_marginals(marginals, n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     u = core.ones()
     if initial is not None:
-        u = _positive(initial, "initial", n, rows) * held.unit
+        u = positive(initial, "initial", n, rows) * held.unit
         u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
     done = marcus(
         core,
@@ -269,11 +271,11 @@ def entropic_plan(
     10 [0.999 0.001 0.   ]
     """
     check_choice("unsupported", unsupported, CURES)
-    _check_limits(tol, max_iter)
-    omega = _check_omega(omega)
+    check_limits(tol, max_iter)
+    omega = checked_omega(omega)
     held = hold(S, Wanted(double=True))
     n = held.graph.n
-    m, equal = _marginals(marginals, n)
+    m, equal = checked_marginals(marginals, n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal, limit=True)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
@@ -291,7 +293,8 @@ def entropic_plan(
         tol=TOLERANCE[held.bits] if tol is None else float(tol),
         max_iter=max_iter,
     )
-    log_S, a = ready.graph.log(), _whole(done.value, ready, n)
+    log_S = scores if ready.kept is None else ready.graph.log()
+    a = _whole(done.value, ready, n)
     P = log_S.exponential(omega, a)
     r = P.apply(P.ones())
     reward, pull = log_S.dot(P), 2 * float(array_namespace(a).sum(a * r))
@@ -388,7 +391,7 @@ def project_doubly_stochastic(
     3
     """
     check_choice("method", method, frobenius.MOST)
-    _check_limits(tol, max_iter)
+    check_limits(tol, max_iter)
     check_choice("unsupported", unsupported, CURES[:2])
     held = hold(K, Wanted("K", signed=True, double=True))
     if method == "alternating" and unsupported == "prune":
@@ -424,33 +427,6 @@ def project_doubly_stochastic(
     return result
 
 
-def _check_omega(omega):
-    try:
-        value = float(omega) if isinstance(omega, Real) else math.nan
-    except OverflowError:
-        value = math.inf
-    if not 0 < value < math.inf:
-        said = f"omega={omega!r}: omega must be a positive, finite number."
-        raise InputError(f"{said} {ASSIGNMENT}" if value == math.inf else said)
-    return value
-
-
-def _check_limits(tol, max_iter):
-    if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
-        raise InputError(f"tol={tol!r}: tol must lie strictly between 0 and 1.")
-    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
-        raise InputError(
-            f"max_iter={max_iter!r}: max_iter must be a whole number >= 1."
-        )
-
-
-def _marginals(values, n):
-    """Return the wanted row sums, one number if they are equal, and whether."""
-    m = np.ones(1) if values is None else _positive(values, "marginals", n)
-    equal = bool(np.all(m == m[0]))
-    return (float(m[0]) if equal else m), equal
-
-
 def _dropped(ready, n):
     """Return the rows that take no part."""
     kept = np.arange(n) if ready.kept is None else ready.kept
@@ -464,28 +440,6 @@ def _whole(values, ready, n, rest=0.0):
     whole = np.full(n, rest)
     whole[ready.kept] = on_cpu(values)
     return ready.graph.vector(whole)
-
-
-def _positive(values, name, n, rows=slice(None)):
-    """Return the entries `rows` of a vector of n numbers, if these are positive."""
-    try:
-        values = on_cpu(values)
-    except (TypeError, ValueError):
-        values = np.empty(())
-    if values.shape != (n,) or values.dtype.kind not in "fiub":
-        raise InputError(
-            f"{name} must be a vector of {n} positive numbers, one for each row of S."
-        )
-    values = values.astype(np.float64)
-    part = values[rows]
-    bad = ~((part > 0) & (part < np.inf))
-    if bad.any():
-        i = np.arange(n)[rows][bad][0]
-        raise InputError(
-            f"{name} must be positive and finite, but {name}[{i}] is {values[i]:.6g} "
-            f"({several(int(bad.sum()), 'such entry', 'such entries')})."
-        )
-    return part
 
 
 def _warn(result, equal=True, advice=""):

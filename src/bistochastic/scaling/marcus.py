@@ -115,13 +115,14 @@ def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
         "alternating": lambda: alternating(S, u, m),
         "fixed_point": lambda: fixed_point(S, u, m),
     }[method]()
-    if not isinstance(m, float):  # these may be out of reach, and u then grows for ever
-        steps = _in_range(steps)
-    return run(steps, tol=tol, max_iter=max_iter or limit, patience=patience)
+    return run(_in_range(steps), tol=tol, max_iter=max_iter or limit, patience=patience)
 
 
 def _in_range(steps):
-    """Pass iterates on; an infinite residual tells that u_i u_j would overflow."""
+    """Pass iterates on; an infinite residual tells that u_i u_j would overflow.
+
+    Towards marginals that are out of reach u grows for ever.
+    """
     for u, error in steps:
         xp = array_namespace(u)
         largest = float(xp.max(u))
