@@ -17,6 +17,7 @@ from bistochastic.scaling.transport import TransportResult
 
 __version__ = "0.1.0"
 __all__ = [
+    "ANCMM",
     "DoublyStochasticScaler",
     "InputError",
     "MarcusResult",
@@ -32,7 +33,10 @@ __all__ = [
     "support",
 ]
 
-ESTIMATORS = {"DoublyStochasticScaler": "bistochastic.scaler"}
+ESTIMATORS = {
+    "ANCMM": "bistochastic.cluster.ancmm",
+    "DoublyStochasticScaler": "bistochastic.scaler",
+}
 
 
 def __getattr__(name):

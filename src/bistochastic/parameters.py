@@ -26,6 +26,22 @@ def checked_omega(omega):
     return value
 
 
+def check_count(name, value, least=1):
+    """Refuse what is not a whole number of at least `least`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and value >= least):
+        raise InputError(f"{name}={value!r}: {name} must be a whole number >= {least}.")
+
+
+def check_positive(name, value, words=""):
+    """Refuse what is not a positive, finite number."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0 < value < math.inf):
+        raise InputError(
+            f"{name}={value!r}: {name} must be {words}a positive, finite number."
+        )
+
+
 def check_limits(tol, max_iter):
     """Refuse a tolerance or a number of iterates that makes no sense."""
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):

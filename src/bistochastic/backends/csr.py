@@ -25,6 +25,20 @@ class Csr:
         self.n: int = S.shape[0]
         self.n_products = 0
 
+    @classmethod
+    def symmetrized(cls, i: Any, j: Any, values: Any, n: int) -> Self:
+        """Hold the mean of a matrix, given by its entries, and its transpose."""
+        W = csr_array((values / 2, (i, j)), shape=(n, n))
+        return cls(csr_array(W + csr_array(W.T)))
+
+    @classmethod
+    def averaged(cls, i: Any, j: Any, values: Any, n: int) -> Self:
+        """Hold scores given by entries on either side of the diagonal, or on both."""
+        W = csr_array((values + 1j, (i, j)), shape=(n, n))  # 1j counts the entries
+        W = csr_array(W + csr_array(W.T))
+        data = W.data.real / W.data.imag
+        return cls(csr_array((data, W.indices, W.indptr), shape=(n, n)))
+
     def ones(self) -> np.ndarray:
         """Return the vector of n ones."""
         return np.ones(self.n)
@@ -76,12 +90,17 @@ class Csr:
         """Return ones on the pattern."""
         return self._with(np.ones_like(self._S.data))
 
-    def sq_norm(self) -> float:
-        """Return the sum of the squared entries."""
-        return float(np.sum(self._S.data**2))
+    def sq_norm(self, weights: np.ndarray | None = None) -> float:
+        """Return the sum of the squared entries, of row i times weights[i]."""
+        squares = self._S.data**2
+        if weights is not None:
+            squares *= np.repeat(weights, np.diff(self._S.indptr))
+        return float(np.sum(squares))
 
-    def dot(self, P: Self) -> float:
+    def dot(self, P: Any) -> float:
         """Return the sum of k_ij p_ij over the entries of P."""
+        if not isinstance(P, Csr):
+            return P.dot(self)
         return float(self._S.multiply(P._S).sum())
 
     def looped(self) -> bool:

@@ -104,8 +104,10 @@ class Dense:
         """Return ones where S is positive."""
         return type(self)(self._xp.astype(self._S > 0, self._S.dtype))
 
-    def sq_norm(self) -> float:
-        """Return the sum of the squared entries."""
+    def sq_norm(self, weights: Any = None) -> float:
+        """Return the sum of the squared entries, of row i times weights[i]."""
+        if weights is not None:
+            return float(self._xp.vecdot(weights, self._xp.vecdot(self._S, self._S)))
         flat = self._xp.reshape(self._S, (-1,))
         return float(self._xp.vecdot(flat, flat))
 

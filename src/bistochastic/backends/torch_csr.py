@@ -27,6 +27,19 @@ class TorchCsr:
         self.n: int = S.shape[0]
         self.n_products = 0
 
+    @classmethod
+    def symmetrized(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
+        """Hold the mean of a matrix, given by its entries, and its transpose."""
+        return cls(_summed(i, j, values / 2, n))
+
+    @classmethod
+    def averaged(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
+        """Hold scores given by entries on either side of the diagonal, or on both."""
+        total = _summed(i, j, values, n)
+        number = _summed(i, j, torch.ones_like(values), n)
+        total.values().div_(number.values())
+        return cls(total)
+
     def ones(self) -> torch.Tensor:
         """Return the vector of n ones."""
         return torch.ones(self.n, dtype=self._S.dtype, device=self._S.device)
@@ -83,9 +96,12 @@ class TorchCsr:
         """Return ones on the pattern."""
         return self._with(torch.ones_like(self._S.values()))
 
-    def sq_norm(self) -> float:
-        """Return the sum of the squared entries."""
-        return float(torch.sum(self._S.values() ** 2))
+    def sq_norm(self, weights: torch.Tensor | None = None) -> float:
+        """Return the sum of the squared entries, of row i times weights[i]."""
+        squares = self._S.values() ** 2
+        if weights is not None:
+            squares *= weights[self._rows()]
+        return float(torch.sum(squares))
 
     def dot(self, P: Self) -> float:
         """Return the sum of k_ij p_ij; patterns that differ meet on the CPU."""
@@ -154,6 +170,14 @@ class TorchCsr:
 
     def _like(self, other: Csr) -> Self:
         return type(self)(from_scipy(other.native(), self._S))
+
+
+def _summed(i: Any, j: Any, values: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the sum of a matrix, given by its entries, and its transpose as CSR."""
+    places = torch.stack([torch.cat([i, j]), torch.cat([j, i])])
+    both = torch.cat([values, values])
+    summed = torch.sparse_coo_tensor(places, both, (n, n), check_invariants=False)
+    return summed.coalesce().to_sparse_csr()
 
 
 def to_scipy(S: torch.Tensor) -> csr_array:

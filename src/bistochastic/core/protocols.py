@@ -52,8 +52,8 @@ class Graph(Protocol):
     def indicator(self) -> "Graph":
         """Return ones where S is positive."""
 
-    def sq_norm(self) -> float:
-        """Return the sum of the squared entries."""
+    def sq_norm(self, weights: Any = None) -> float:
+        """Return the sum of the squared entries, of row i times weights[i]."""
 
     def native(self) -> Any:
         """Return the matrix as its library knows it."""
@@ -106,3 +106,55 @@ class Scores(Protocol):
 
     def native(self) -> Any:
         """Return the matrix as its library knows it."""
+
+
+class Costs(Protocol):
+    """The costs m_ij of the candidates of each point; infinite for all others.
+
+    Row by row: the candidates of i need not have i among theirs.
+    """
+
+    n: int
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` as a vector of this holder's namespace, type and device."""
+
+    def plus(self, lam: float, F: Any) -> Self:
+        """Return m_ij + lam |f_i - f_j|^2, with the rows f_i of F."""
+
+    def closest(self, m: int) -> Self:
+        """Return the m cheapest candidates of each row; ties go to the first."""
+
+    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> "Rows":
+        """Return the weights that `rule` gives the rows, by any blocks of them.
+
+        `rule` gets an array of costs, a row for each point, and those entries of the
+        vectors `aligned` that belong to these rows.
+        """
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return the vector of what `rule` makes of each row."""
+
+    def dot(self, rows: "Rows") -> float:
+        """Return the sum of m_ij s_ij over the positive weights of `rows`."""
+
+    def scores(self, alpha: float) -> Scores:
+        """Return -m_ij / (2 alpha), for candidates of either of the two points."""
+
+
+class Rows(Protocol):
+    """The weights s_ij that each row gives its candidates; not symmetric."""
+
+    n: int
+
+    def symmetrized(self) -> Graph:
+        """Return (S + S') / 2 of the positive weights, Eq. (16)."""
+
+    def scaled(self, u: Any) -> Self:
+        """Return DSD with D = diag(u)."""
+
+    def minus(self, other: Self) -> Self:
+        """Return the difference to weights for the same candidates."""
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared weights."""

@@ -7,6 +7,7 @@ for each candidate; infinity stands for no candidate.
 import numpy as np
 from array_api_compat import array_namespace
 
+TRACE = 1e-12  # of the largest weight of a row: below it there is no edge
 SAME = 1e-12  # of the largest cost of a row: below it all k + 1 nearest are duplicates
 
 
@@ -151,3 +152,47 @@ def k_nearest(m, k):
     near = xp.astype(m <= next_one, m.dtype)
     alike = near / xp.sum(near, axis=1, keepdims=True)
     return xp.where(same, alike, weights)
+
+
+def reach(m, alpha):
+    r"""Return for each row the cost below which a candidate gets weight, Eq. (18).
+
+    The threshold is :math:`2 \alpha \phi`, which is :math:`m_{ij} + 2 \alpha s_{ij}`
+    for any positive :math:`s_{ij}`. A candidate that was left out changes nothing if
+    its cost is no less than that.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs.
+    alpha : float or array of shape (n, 1)
+        Positive weight of the squared norm.
+
+    Returns
+    -------
+    array of shape (n,)
+        The threshold of each row.
+    """
+    xp = array_namespace(m)
+    s = relaxed(m, alpha)
+    return xp.max(xp.where(s > 0, m + 2.0 * alpha * s, -xp.ones_like(m)), axis=1)
+
+
+def without_traces(s):
+    """Set weights below 1e-12 of the largest of their row to zero.
+
+    What rounding leaves over would count as an edge, and join components.
+
+    Parameters
+    ----------
+    s : array of shape (n, m)
+        Weights.
+
+    Returns
+    -------
+    array of shape (n, m)
+        The others.
+    """
+    xp = array_namespace(s)
+    least = TRACE * xp.max(s, axis=1, keepdims=True)
+    return xp.where(s > least, s, xp.zeros_like(s))

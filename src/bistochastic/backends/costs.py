@@ -1,0 +1,247 @@
+"""Costs and row weights: one array for all pairs, or a table of candidates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from scipy.sparse import csr_array
+
+from bistochastic.backends.csr import Csr
+from bistochastic.backends.dense import FEW, Dense
+
+TILE = 1 << 21  # numbers made in one go
+
+
+class DenseCosts:
+    """Costs of all pairs, or weights, in one array of any namespace.
+
+    Parameters
+    ----------
+    M : array of shape (n, n)
+        Costs, infinite where j is no candidate of i; or weights.
+    """
+
+    def __init__(self, M: Any) -> None:
+        self._M = M
+        self._xp = array_namespace(M)
+        self.n: int = M.shape[0]
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` in the type and on the device of the costs."""
+        return self._xp.asarray(values, dtype=self._M.dtype, device=device(self._M))
+
+    def plus(self, lam: float, F: Any) -> Self:
+        """Return m_ij + lam |f_i - f_j|^2."""
+        sizes = self._xp.vecdot(F, F)
+        out = F @ F.T
+        out *= -2.0
+        out += sizes[:, None]
+        out += sizes[None, :]
+        out = self._xp.clip(out, 0.0, None)
+        out *= lam
+        out += self._M
+        loops = self._xp.eye(self.n, dtype=self._xp.bool, device=device(self._M))
+        return type(self)(self._xp.where(loops, self._M, out))
+
+    def closest(self, m: int) -> Self:
+        """Return the m cheapest candidates of each row, the point itself first."""
+        xp = self._xp
+
+        def keep(costs: Any, rows: Any) -> Any:
+            places = xp.arange(self.n, device=device(costs))
+            loops = (places[None, :] == rows[:, None]) & xp.isfinite(costs)
+            order = xp.argsort(xp.where(loops, -xp.ones_like(costs), costs), axis=1)
+            kept = xp.argsort(order, axis=1) < m
+            return xp.where(kept, costs, xp.full_like(costs, xp.inf))
+
+        return self.weigh(keep, xp.arange(self.n, device=device(self._M)))
+
+    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
+        """Return what `rule` makes of the rows, a tile of them at a time."""
+        return type(self)(self.reduce(rule, *aligned))
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return what `rule` makes of each row."""
+        return self._xp.concat(
+            [
+                rule(self._M[tile, :], *(vector[tile] for vector in aligned))
+                for tile in tiles(self.n, self.n)
+            ]
+        )
+
+    def dot(self, rows: Self) -> float:
+        """Return the sum of m_ij s_ij over the positive weights."""
+        kept = self._xp.where(rows._M > 0, self._M, self._xp.zeros_like(self._M))
+        return float(self._xp.sum(kept * rows._M))
+
+    def scores(self, alpha: float) -> Dense:
+        """Return -m_ij / (2 alpha), symmetric where one side has no candidate."""
+        xp = self._xp
+        least = xp.minimum(self._M, self._M.T)
+        both = xp.isfinite(self._M) & xp.isfinite(self._M.T)
+        mean = xp.where(both, self._M / 2 + self._M.T / 2, least)
+        return Dense(mean * (-0.5 / alpha))
+
+    def symmetrized(self) -> Dense | Csr:
+        """Return (S + S') / 2, of NumPy arrays in compressed rows if it is sparse."""
+        S = self._M / 2 + self._M.T / 2
+        if isinstance(S, np.ndarray) and FEW * np.count_nonzero(S) < S.size:
+            return Csr(csr_array(S))
+        return Dense(S)
+
+    def scaled(self, u: Any) -> Self:
+        """Return DSD."""
+        return type(self)(u[:, None] * u[None, :] * self._M)
+
+    def minus(self, other: Self) -> Self:
+        """Return the difference."""
+        return type(self)(self._M - other._M)
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared weights."""
+        return float(self._xp.sum(self._M * self._M))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    rows : array of int of shape (r,)
+        Which rows.
+    columns : array of int of shape (r, m)
+        The candidates of each, the cheapest first.
+    values : array of shape (r, m)
+        Their costs or weights; rows with fewer candidates end with infinite costs.
+    """
+
+    rows: Any
+    columns: Any
+    values: Any
+
+
+class TableCosts:
+    """Costs, or weights, of few candidates a point, in parts of equal width.
+
+    Never n x n: rows with many more candidates than others make a part of their own.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        NumPy or torch arrays; every row stands in one part.
+    n : int
+        Number of points.
+    graph : type
+        The holder of what is symmetrized; it has the class methods `symmetrized` and
+        `averaged` of `Csr`.
+    """
+
+    def __init__(self, parts: Sequence[Part], n: int, graph: Any = Csr) -> None:
+        self.parts = tuple(parts)
+        self.n = n
+        self._graph = graph
+        self._xp = array_namespace(self.parts[0].values)
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` in the type and on the device of the costs."""
+        first = self.parts[0].values
+        return self._xp.asarray(values, dtype=first.dtype, device=device(first))
+
+    def plus(self, lam: float, F: Any) -> Self:
+        """Return m_ij + lam |f_i - f_j|^2, by tiles of rows."""
+        return self._each(
+            lambda part: part.values + lam * self._distances(F, part.rows, part.columns)
+        )
+
+    def closest(self, m: int) -> Self:
+        """Return the first m candidates of each row."""
+        return self._with(
+            Part(part.rows, part.columns[:, :m], part.values[:, :m])
+            for part in self.parts
+        )
+
+    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
+        """Return what `rule` makes of the rows of each part."""
+        return self._each(
+            lambda part: rule(part.values, *(a[part.rows] for a in aligned))
+        )
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return what `rule` makes of each row."""
+        xp = self._xp
+        made = [
+            rule(part.values, *(a[part.rows] for a in aligned)) for part in self.parts
+        ]
+        order = xp.argsort(xp.concat([part.rows for part in self.parts]))
+        return xp.concat(made)[order]
+
+    def dot(self, rows: Self) -> float:
+        """Return the sum of m_ij s_ij over the positive weights."""
+        xp = self._xp
+        total = 0.0
+        for mine, theirs in zip(self.parts, rows.parts, strict=True):
+            kept = xp.where(theirs.values > 0, mine.values, xp.zeros_like(mine.values))
+            total += float(xp.sum(kept * theirs.values))
+        return total
+
+    def scores(self, alpha: float) -> Any:
+        """Return -m_ij / (2 alpha) for candidates of either side."""
+        i, j, values = self._entries(self._xp.isfinite)
+        return self._graph.averaged(i, j, values * (-0.5 / alpha), self.n)
+
+    def symmetrized(self) -> Any:
+        """Return (S + S') / 2 of the positive weights."""
+        return self._graph.symmetrized(*self._entries(lambda w: w > 0), self.n)
+
+    def scaled(self, u: Any) -> Self:
+        """Return DSD."""
+        return self._each(
+            lambda part: u[part.rows][:, None] * u[part.columns] * part.values
+        )
+
+    def minus(self, other: Self) -> Self:
+        """Return the difference to a table of the same candidates."""
+        return self._with(
+            replace(mine, values=mine.values - theirs.values)
+            for mine, theirs in zip(self.parts, other.parts, strict=True)
+        )
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared weights."""
+        return sum(float(self._xp.sum(part.values**2)) for part in self.parts)
+
+    def _distances(self, F: Any, rows: Any, columns: Any) -> Any:
+        """Return |f_i - f_j|^2 for the candidates j of each row i."""
+        xp = self._xp
+        made = []
+        for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1]):
+            gap = F[columns[tile]] - F[rows[tile]][:, None, :]
+            gap *= gap
+            made.append(xp.sum(gap, axis=2))
+        return xp.concat(made)
+
+    def _entries(self, kept: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+        """Return row, column and value of the entries that `kept` accepts."""
+        xp = self._xp
+        found = []
+        for part in self.parts:
+            which = kept(part.values)
+            rows = xp.broadcast_to(part.rows[:, None], part.columns.shape)
+            found.append((rows[which], part.columns[which], part.values[which]))
+        i, j, values = (xp.concat(column) for column in zip(*found, strict=True))
+        return i, j, values
+
+    def _each(self, values: Callable[[Part], Any]) -> Self:
+        return self._with(replace(part, values=values(part)) for part in self.parts)
+
+    def _with(self, parts: Any) -> Self:
+        return type(self)(tuple(parts), self.n, self._graph)
+
+
+def tiles(rows: int, width: int) -> list[slice]:
+    """Cut rows of `width` numbers into slices of about TILE numbers."""
+    size = max(1, TILE // max(1, width))
+    return [slice(a, min(a + size, rows)) for a in range(0, rows, size)]

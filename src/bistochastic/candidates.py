@@ -1,0 +1,274 @@
+"""From points, distances or affinities to the costs of candidates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from bistochastic.backends.costs import DenseCosts, Part, TableCosts
+from bistochastic.core.errors import InputError, NotSymmetricError
+from bistochastic.core.protocols import Costs
+from bistochastic.neighbors import nearest, squared_distances
+
+ALL = 4096  # points up to which the costs of all pairs are held
+WIDE = 4  # times n_neighbors: how many candidates stand for all of more points
+ZERO = 1e-6  # of the largest distance: what a diagonal of zeros may be off
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Costs to cluster by.
+
+    Attributes
+    ----------
+    costs : Costs
+        At least k + 1 candidates of each point, the point itself included if it counts.
+    limited : bool
+        Whether some were left out though all are wanted.
+    """
+
+    costs: Costs
+    limited: bool = False
+
+
+def of_points(points, k, wanted, *, loops, n_jobs=None):
+    """Choose the candidates of points by their squared distances, Eq. (6).
+
+    Parameters
+    ----------
+    points : Points
+        The points.
+    k : int
+        Number of neighbors.
+    wanted : int or None
+        Number of candidates, at least k; None for all.
+    loops : bool
+        Whether a point is its own candidate, at cost 0.
+    n_jobs : int, optional
+        Threads of the search.
+
+    Returns
+    -------
+    Candidates
+        All pairs up to ALL points if all are wanted, else a table.
+    """
+    n = points.X.shape[0]
+    if wanted is None and n <= ALL:
+        return Candidates(_all_pairs(squared_distances(points), loops))
+    others = max(k + 1, WIDE * k if wanted is None else wanted) - loops
+    others = min(others, n - 1)
+    columns, costs = nearest(points, others, n_jobs=n_jobs)
+    rows = np.arange(n, dtype=columns.dtype)
+    if loops:
+        columns = np.concatenate([rows[:, None], columns], axis=1)
+        costs = np.concatenate([np.zeros((n, 1)), costs], axis=1)
+    table = TableCosts([Part(rows, columns, costs)], n)
+    return Candidates(table, limited=wanted is None and others < n - 1)
+
+
+def of_distances(D, *, loops):
+    """Take a square array of distances; they are squared.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Symmetric, finite, non-negative, with a diagonal of zeros.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Candidates
+        All pairs.
+    """
+    if D.shape[0] != D.shape[1]:
+        raise InputError(
+            f'X has shape {D.shape}; metric="precomputed" needs a square matrix of '
+            "distances."
+        )
+    _check_signs(D.min(initial=0.0))
+    largest = D.max(initial=0.0)
+    worst = np.abs(D - D.T)
+    if worst.max(initial=0.0) > ZERO * largest:
+        i, j = divmod(int(worst.argmax()), D.shape[0])
+        raise NotSymmetricError(
+            f"The distances are not symmetric: X[{i}, {j}] = {D[i, j]:.6g} but "
+            f"X[{j}, {i}] = {D[j, i]:.6g}. Eq. (6) needs a distance; pass "
+            "(X + X.T) / 2, or a sparse matrix if the rows list the candidates of each "
+            "point."
+        )
+    if np.abs(np.diagonal(D)).max() > ZERO * largest:
+        i = int(np.abs(np.diagonal(D)).argmax())
+        raise InputError(
+            f"X[{i}, {i}] = {D[i, i]:.6g}, but the distance of a point to itself is 0. "
+            'If X holds similarities, use metric="affinity".'
+        )
+    squares = (D / 2 + D.T / 2) ** 2
+    if not np.isfinite(squares).all():
+        raise InputError("The distances are so large that their squares overflow.")
+    np.fill_diagonal(squares, 0.0)
+    return Candidates(_all_pairs(squares, loops))
+
+
+def of_table(D, *, loops):
+    """Take a sparse matrix of distances: row i lists the candidates of i.
+
+    Parameters
+    ----------
+    D : sparse matrix of shape (n, n)
+        Distances, as KNeighborsTransformer makes them: a stored zero is a duplicate,
+        what is not stored is no candidate. They are squared.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = D.shape[0]
+    if D.shape[0] != D.shape[1]:
+        raise InputError(
+            f'X has shape {D.shape}; metric="precomputed" needs a square matrix of '
+            "distances."
+        )
+    D = csr_array(D)
+    if not D.has_canonical_format:
+        D = D.copy()
+        D.sum_duplicates()
+    _check_signs(D.data.min(initial=0.0))
+    rows = np.repeat(np.arange(n), np.diff(D.indptr))
+    others = rows != D.indices
+    i, j, costs = rows[others], D.indices[others], D.data[others] ** 2
+    if loops:
+        i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
+        costs = np.concatenate([np.full(n, -1.0), costs])  # first of all
+    order = np.lexsort((j, costs, i))
+    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n, loops), n))
+
+
+def of_affinities(A, *, loops):
+    """Take a doubly stochastic graph: the costs whose rows, at first, are its own.
+
+    With :math:`d_{ij} = -a_{ij}` on the pattern of A and alpha = 1/2, the solution of
+    Eq. (14) without the penalty is :math:`s_i = a_i`.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Doubly stochastic.
+    loops : bool
+        Whether a point may keep its weight for itself.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = A.shape[0]
+    i = np.repeat(np.arange(n), np.diff(A.indptr))
+    kept = np.ones(i.size, dtype=bool) if loops else i != A.indices
+    i, j, costs = i[kept], A.indices[kept], -A.data[kept]
+    order = np.lexsort((j, costs, i))
+    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n), n))
+
+
+def parts(i, j, costs, n, loops=False):
+    """Put sorted entries into tables, rows of similar length together.
+
+    Parameters
+    ----------
+    i, j : array of int of shape (m,)
+        Row and column of each entry, rows in order.
+    costs : array of shape (m,)
+        Their costs, those of a row in order.
+    n : int
+        Number of rows; every one needs an entry.
+    loops : bool, default=False
+        Whether the first entry of each row is the point itself, at cost 0.
+
+    Returns
+    -------
+    list of Part
+        Tables whose width is at most twice that of their rows.
+    """
+    lengths = np.bincount(i, minlength=n)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    if lengths.min() == 0:
+        row = int(lengths.argmin())
+        raise InputError(f"Row {row} of X has no candidates.")
+    kind = np.int32 if n < 2**31 else np.int64
+    made = []
+    classes = np.ceil(np.log2(lengths)).astype(int)
+    for size in np.unique(classes):
+        rows = np.flatnonzero(classes == size)
+        width = int(lengths[rows].max())
+        places = starts[rows][:, None] + np.arange(width)
+        inside = np.arange(width) < lengths[rows][:, None]
+        places[~inside] = 0
+        columns = np.where(inside, j[places], rows[:, None]).astype(kind)
+        values = np.where(inside, costs[places], np.inf)
+        if loops:
+            values[:, 0] = 0.0
+        made.append(Part(rows.astype(kind), columns, values))
+    return made
+
+
+def number_of_candidates(X, *, loops, pairs):
+    """Return how many candidates the row with the fewest has, itself included or not.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Points, or distances.
+    loops : bool
+        Whether a point is its own candidate.
+    pairs : bool
+        Whether X holds distances.
+
+    Returns
+    -------
+    int
+        The number.
+    """
+    if not (pairs and issparse(X)):
+        return X.shape[0] - 1 + loops
+    X = csr_array(X)
+    own = np.bincount(
+        X.indices[X.indices == np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))],
+        minlength=X.shape[0],
+    )
+    return int((np.diff(X.indptr) - own).min()) + loops
+
+
+def distinct(costs):
+    """Return how many points there are if duplicates, at cost 0, count once.
+
+    Parameters
+    ----------
+    costs : Costs
+        Costs of candidates.
+
+    Returns
+    -------
+    int
+        The number.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    same = costs.weigh(lambda m: (m == 0).astype(float)).symmetrized().pattern()
+    return connected_components(same, directed=False)[0]
+
+
+def _all_pairs(D, loops):
+    if not loops:
+        np.fill_diagonal(D, np.inf)
+    return DenseCosts(D)
+
+
+def _check_signs(least):
+    if least < 0:
+        raise InputError(
+            f"X has a negative entry, {least:.6g}, but distances are wanted. If X "
+            'holds similarities, use metric="affinity".'
+        )

@@ -1,0 +1,1 @@
+"""Clustering by doubly stochastic graphs."""

@@ -1,0 +1,257 @@
+"""What all graph clusterers share: data in, a loop that is watched, new points."""
+
+import time
+import warnings
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.neighbors import VALID_METRICS
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bistochastic import candidates
+from bistochastic.core.errors import (
+    InputError,
+    InputTypeError,
+    listed,
+    several,
+)
+from bistochastic.graph.simplex import k_nearest
+from bistochastic.neighbors import Points, nearest_to
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9 has no callbacks
+
+    class CallbackSupportMixin:
+        """Stands in for the mixin of newer versions."""
+
+    def with_callbacks(method):
+        """Leave the method alone."""
+        return method
+
+
+PAIRS = ("precomputed", "affinity")  # X is n x n
+WITH_PARAMETERS = {"mahalanobis", "seuclidean", "nan_euclidean", "wminkowski"}
+METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS
+
+
+class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """A clusterer that learns a graph whose components are the clusters.
+
+    A method gives `_check`, which looks at its parameters, and `_learn`, which makes
+    of the data the fitted attributes and a list of warnings.
+    """
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Learn the graph and its components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Points, or a square matrix as `metric` says.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # so that a fit that is broken off leaves no mixture
+        self._check()
+        X = self._validated(X, reset=True)
+        learned, remarks = self._learn(X)
+        vars(self).update(learned)
+        for category, remark in remarks:
+            warnings.warn(remark, category, stacklevel=3)  # past the decorator
+        return self
+
+    def predict(self, X):
+        """Assign points to clusters: each to the one that most of its weight goes to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            Points; with ``metric="precomputed"`` or ``"affinity"`` their distances or
+            affinities to those of `fit`, of shape (n_new, n_samples).
+
+        Returns
+        -------
+        array of int of shape (n_new,)
+            Labels. A point equal to one of `fit` gets its label.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X):
+        """Tell how the weight of each point spreads over the clusters.
+
+        The weights are those of Eq. (18) for its nearest points among those of `fit`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            Points, as in `predict`.
+
+        Returns
+        -------
+        array of shape (n_new, n_labels)
+            Rows that sum to one.
+        """
+        check_is_fitted(self, "labels_")
+        X = self._validated(X, reset=False)
+        if self.metric == "affinity":
+            return self._shares(X)
+        k = max(1, min(self._n_others, self.labels_.size - 1))
+        if self.metric == "precomputed":
+            tables = _tables(X, k)
+        else:
+            m = min(k + 1, self.labels_.size)
+            found = nearest_to(
+                self._points, self._points.like(X), m, n_jobs=self.n_jobs
+            )
+            tables = [(np.arange(X.shape[0]), *found)]
+        P = np.zeros((X.shape[0], int(self.labels_.max()) + 1))
+        for rows, columns, costs in tables:
+            weights = _weights(costs, k)
+            for column, weight in zip(columns.T, weights.T, strict=True):
+                P[rows, self.labels_[column]] += weight
+            same = costs[:, 0] == 0
+            P[rows[same]] = 0.0
+            P[rows[same], self.labels_[columns[same, 0]]] = 1.0
+        return P
+
+    def _shares(self, A):
+        indicator = np.eye(int(self.labels_.max()) + 1)[self.labels_]
+        P = np.asarray(A @ indicator)
+        total = P.sum(axis=1)
+        lost = np.flatnonzero(~(total > 0))
+        if lost.size or (A.min() if A.shape[0] else 0) < 0:
+            raise InputError(
+                f"{several(lost.size, 'row')} of X ({listed(lost)}) without a positive "
+                "affinity to a fitted point, or a negative one; such a point cannot be "
+                "assigned."
+            )
+        return P / total[:, None]
+
+    def _validated(self, X, reset):
+        if isinstance(X, np.ma.MaskedArray):
+            raise InputTypeError(
+                "X is masked, and what the mask hides would be used. Impute it, or "
+                "pass X.filled(...)."
+            )
+        square = self.metric in PAIRS and reset
+        if square and hasattr(X, "columns") and not X.index.equals(X.columns):
+            raise InputError(
+                "The index and the columns of the data frame differ, but row i and "
+                "column i must stand for the same point. If they do, pass X.to_numpy()."
+            )
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64
+        )
+
+    def _candidates(self, X, k, wanted, loops):
+        """Return the costs of the candidates, and the points to predict with."""
+        if self.metric == "precomputed":
+            take = candidates.of_table if issparse(X) else candidates.of_distances
+            return take(X, loops=loops), None
+        points = Points.of(X, self.metric)
+        made = candidates.of_points(points, k, wanted, loops=loops, n_jobs=self.n_jobs)
+        return made, points
+
+    def _watched(self, steps, X, max_iter, fitted):
+        """Pass steps on; record, print and report each.
+
+        Parameters
+        ----------
+        steps : iterator of (step, residual)
+            The algorithm.
+        X : array
+            The data, for callbacks.
+        max_iter : int
+            How many steps there may be.
+        fitted : callable
+            Makes the fitted attributes of a step and the history so far.
+
+        Yields
+        ------
+        tuple
+            What `steps` yields, with the history so far.
+        """
+        tell = (
+            self._init_callback_context(max_subtasks=max_iter)
+            if (
+                hasattr(self, "_skl_callbacks")
+                and hasattr(self, "_init_callback_context")
+            )
+            else None
+        )
+        if tell:
+            tell.call_on_fit_task_begin(estimator=self, X=X)
+        history = []
+        clock = time.perf_counter()
+        for step, residual in steps:
+            now = time.perf_counter()
+            history.append(step.record() | {"seconds": now - clock})
+            clock = now
+            if self.verbose:
+                print(f"[{type(self).__name__}] {step}, {history[-1]['seconds']:.2f} s")
+            stop = False
+            if tell:
+                task = tell.subcontext(task_name="step")
+                task.call_on_fit_task_begin(estimator=self, X=X)
+                made = fitted(step)
+                stop = task.call_on_fit_task_end(
+                    estimator=self, X=X, reconstruction_attributes=made
+                )
+            yield (step, history), residual
+            if stop:
+                break
+        if tell:
+            tell.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric in PAIRS
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.metric in PAIRS
+        return tags
+
+
+def check_metric(metric):
+    """Refuse a metric that is not known."""
+    if not (callable(metric) or (isinstance(metric, str) and metric in METRICS)):
+        raise InputError(
+            f"metric={metric!r}: metric must be a function of two rows or one of "
+            f"{', '.join(sorted(METRICS))}."
+        )
+
+
+def _tables(D, k):
+    """Return (rows, columns, squared distances) of the nearest in rows of distances."""
+    if not issparse(D):
+        order = np.argsort(D, axis=1, kind="stable")[:, : k + 1]
+        costs = np.take_along_axis(D, order, axis=1) ** 2
+        return [(np.arange(D.shape[0]), order, costs)]
+    D = csr_array(D)
+    i = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
+    order = np.lexsort((D.indices, D.data, i))
+    found = candidates.parts(i, D.indices[order], D.data[order] ** 2, D.shape[0])
+    return [
+        (part.rows, np.where(np.isfinite(part.values), part.columns, 0), part.values)
+        for part in found
+    ]
+
+
+def _weights(costs, k):
+    """Return the weights of Eq. (18); rows with fewer than k + 1 costs use them all."""
+    finite = np.isfinite(costs)
+    farthest = np.where(finite, costs, 0.0).max(axis=1, keepdims=True)
+    width = costs.shape[1]
+    if width == 1:
+        return np.ones_like(costs)
+    weights = k_nearest(np.where(finite, costs, farthest), min(k, width - 1))
+    weights = np.where(finite, weights, 0.0)
+    return weights / weights.sum(axis=1, keepdims=True)

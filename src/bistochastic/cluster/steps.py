@@ -1,0 +1,221 @@
+"""The steps of graph clusterers: from costs to a graph, Eqs. (13), (16), (17)."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bistochastic.core.errors import several
+from bistochastic.core.protocols import Graph
+from bistochastic.core.run import Status
+from bistochastic.graph.objective import Objective, epsilon
+from bistochastic.scaling.existence import reachable
+from bistochastic.scaling.frobenius import nearest
+from bistochastic.scaling.marcus import marcus
+from bistochastic.spectrum.ky_fan import smoothness
+
+PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work
+TRACE = 1e-12  # a smaller weight of an exact solution is rounding
+LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A doubly stochastic graph and how it was made.
+
+    Attributes
+    ----------
+    S : Graph
+        The graph.
+    u : array of shape (n,)
+        The diagonal of D, Eq. (17); of the exact step the potential a.
+    cost : float
+        The sum of m_ij s_ij.
+    residual : float
+        Largest error of a row sum.
+    n_products : int
+        Products with a vector that the scaling took.
+    epsilon : float
+        The bound of Eq. (23) relative to the squared norm of the rows; 0 if exact.
+    shift : float
+        What was added to the diagonal before the mapping.
+    open_rows : int
+        Rows in which a candidate that was left out could have had a weight.
+    """
+
+    S: Graph
+    u: Any
+    cost: float
+    residual: float
+    n_products: int
+    epsilon: float = 0.0
+    shift: float = 0.0
+    open_rows: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One pass of the loop of Algorithm 2.
+
+    Attributes
+    ----------
+    graph : Learned
+        The graph.
+    F : array of shape (n, c), or None
+        The embedding that it was made with; the first graph needs none.
+    lam : float
+        The penalty lambda that it was made with.
+    number : int
+        How many connected components it has.
+    labels : array of int of shape (n,)
+        The component of each point.
+    objective : Objective
+        The value of Eq. (10), term by term.
+    """
+
+    graph: Learned
+    F: Any
+    lam: float
+    number: int
+    labels: np.ndarray
+    objective: Objective
+
+    def record(self):
+        """Return what a history keeps of a step."""
+        return {
+            "penalty": self.lam,
+            "n_components": self.number,
+            "sizes": np.sort(np.bincount(self.labels))[::-1],
+            "objective": self.objective.total,
+            **{f"objective_{k}": v for k, v in asdict(self.objective).items()},
+            "residual": self.graph.residual,
+            "n_products": self.graph.n_products,
+            "epsilon": self.graph.epsilon,
+            "shift": self.graph.shift,
+            "open_rows": self.graph.open_rows,
+        }
+
+    def __str__(self):
+        """Say in a line where the loop stands."""
+        return (
+            f"lambda {self.lam:.3e}, {several(self.number, 'component')}, "
+            f"objective {self.objective.total:.6g}, "
+            f"row sums off by {self.graph.residual:.0e}"
+        )
+
+
+def objective(graph, alpha, lam, F):
+    """Return the value of Eq. (10) at a learned graph.
+
+    Parameters
+    ----------
+    graph : Learned
+        The graph.
+    alpha : float or array of shape (n,)
+        Weight of the squared norm, of each row if it is an array.
+    lam : float
+        Penalty.
+    F : array of shape (n, c), or None
+        Embedding; None if there is no penalty.
+
+    Returns
+    -------
+    Objective
+        The value, term by term.
+    """
+    smooth = 0.0 if F is None else lam * smoothness(graph.S, F)
+    weights = {"weights": alpha} if np.ndim(alpha) else {}
+    norm = graph.S.sq_norm(**weights) * (1.0 if weights else alpha)
+    return Objective(graph.cost - smooth, norm, smooth)
+
+
+def mapped(m, rows, *, loop, scale):
+    """Make a graph of the rows of the relaxed problem, lines 5 and 6 of Algorithm 2.
+
+    Parameters
+    ----------
+    m : Costs
+        Costs of the candidates.
+    rows : Rows
+        Weights: Eq. (14), or Eq. (18) for the first graph.
+    loop : callable
+        Says what to add to the diagonal of a symmetrized graph.
+    scale : callable
+        Finds the diagonal of D.
+
+    Returns
+    -------
+    Learned
+        The graph.
+    """
+    S = rows.symmetrized()  # Eq. (16)
+    shift = loop(S)
+    S = S.shifted(shift) if shift else S
+    done = scale(S)  # Eq. (17)
+    moved = rows.scaled(done.value)
+    return Learned(
+        S=S.scaled(done.value),
+        u=done.value,
+        cost=m.dot(moved),
+        residual=done.residual,
+        n_products=S.n_products,
+        epsilon=epsilon(rows, moved) / rows.sq_norm(),
+        shift=shift,
+    )
+
+
+def coupled(m, alpha, *, shift, tol):
+    """Make a graph by the exact solution of the coupled problem, Eq. (13).
+
+    Parameters
+    ----------
+    m : Costs
+        Costs of the candidates.
+    alpha : float
+        Weight of the squared norm.
+    shift : float
+        What to add to the diagonal, before the rows are divided by their sums.
+    tol : float
+        Wanted error of the row sums.
+
+    Returns
+    -------
+    Learned
+        The graph.
+    """
+    K = reachable(m.scores(alpha), advice=LOOPS).graph
+    done = nearest(K, tol=tol)
+    S = K.clipped(1.0, done.value - TRACE / 2)  # without what rounding left over
+    cost = -2.0 * alpha * K.dot(S)
+    if shift:
+        S = S.shifted(shift).scaled(S.ones() / (1.0 + shift) ** 0.5)
+        cost /= 1.0 + shift
+    return Learned(S, done.value, cost, done.residual, K.n_products, shift=shift)
+
+
+def diagonal_of(S, *, method, tol):
+    """Find the diagonal of D, Eq. (17); where a published method gives up, go on.
+
+    The solution is unique, so it does not matter who finds it.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric, with total support.
+    method : str
+        A method of the mapping.
+    tol : float
+        Wanted error of the row sums.
+
+    Returns
+    -------
+    Run
+        The diagonal, how it ended, and the residuals.
+    """
+    quick = method in ("auto", "newton")
+    done = marcus(
+        S, S.ones(), method=method, tol=tol, max_iter=None if quick else PASSES
+    )
+    if done.status is Status.CONVERGED or quick:
+        return done
+    return marcus(S, done.value, method="auto", tol=tol)

@@ -1,0 +1,189 @@
+"""Squared distances and nearest neighbors: the costs of Eq. (6)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bistochastic.core.errors import InputError, listed, several
+
+NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differences
+SQUARED = ("euclidean", "l2", "sqeuclidean", "cosine")  # by coordinates, squared
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points made ready for distances.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Doubles: around their median, so that differences keep their digits; unit rows
+        for the cosine, since 2 (1 - cos) is the squared distance of such.
+    metric : str or callable
+        The metric as given.
+    center : array of shape (d,) or float
+        What was subtracted.
+    """
+
+    X: Any
+    metric: Any
+    center: Any
+
+    @classmethod
+    def of(cls, X, metric):
+        """Center or normalize the rows of X as the metric allows."""
+        if metric == "cosine":
+            return cls(_unit_rows(X), metric, 0.0)
+        if metric in SQUARED and not issparse(X):
+            center = np.median(X, axis=0)
+            return cls(X - center, metric, center)
+        return cls(X, metric, 0.0)
+
+    def like(self, X):
+        """Make other rows ready in the same way."""
+        if self.metric == "cosine":
+            return _unit_rows(X)
+        return X - self.center if isinstance(self.center, np.ndarray) else X
+
+
+def _unit_rows(X):
+    from sklearn.preprocessing import normalize
+    from sklearn.utils.extmath import row_norms
+
+    zero = np.flatnonzero(row_norms(X) == 0)
+    if zero.size:
+        raise InputError(
+            f"X has {several(zero.size, 'row')} of zeros ({listed(zero)}), which have "
+            'no direction; metric="cosine" cannot place them. Remove them.'
+        )
+    return normalize(X)
+
+
+def squared_distances(points):
+    """Return the squared distances of all pairs, Eq. (6).
+
+    Parameters
+    ----------
+    points : Points
+        The points.
+
+    Returns
+    -------
+    array of shape (n, n)
+        Symmetric, with a diagonal of zeros; duplicates are at 0 exactly.
+    """
+    from sklearn.metrics import euclidean_distances, pairwise_distances
+
+    X = points.X
+    if points.metric not in SQUARED:
+        D = pairwise_distances(X, metric=points.metric)
+        if not np.allclose(D, D.T, rtol=1e-6, atol=1e-12 * np.abs(D).max()):
+            raise InputError(
+                f"metric={points.metric!r} is not symmetric: d(x, y) differs from "
+                "d(y, x). Eq. (6) needs a distance."
+            )
+        D = (D / 2 + D.T / 2) ** 2
+    else:
+        from sklearn.utils.extmath import row_norms
+
+        D = euclidean_distances(X, squared=True)
+        sizes = row_norms(X, squared=True)
+        i, j = np.nonzero(D <= NEAR * (sizes[:, None] + sizes[None, :]))
+        i, j = i[i < j], j[i < j]
+        D[i, j] = D[j, i] = _between(X, i, X, j)
+        D = D / 2 + D.T / 2
+    np.fill_diagonal(D, 0.0)
+    return _in_range(D)
+
+
+def nearest(points, m, *, n_jobs=None):
+    """Find the m nearest other points of every point.
+
+    Parameters
+    ----------
+    points : Points
+        The points, more than m of them.
+    m : int
+        How many.
+    n_jobs : int, optional
+        Threads, as scikit-learn counts them.
+
+    Returns
+    -------
+    columns : array of int of shape (n, m)
+        The neighbors, the nearest first, ties by number; the point itself is left out.
+    costs : array of shape (n, m)
+        Their squared distances.
+    """
+    n = points.X.shape[0]
+    columns, costs = nearest_to(points, points.X, m + 1, n_jobs=n_jobs)
+    own = columns == np.arange(n)[:, None]
+    own[~own.any(axis=1), -1] = True  # more than m duplicates pushed it out
+    return columns[~own].reshape(n, m), costs[~own].reshape(n, m)
+
+
+def nearest_to(points, Y, m, *, n_jobs=None):
+    """Find the m points nearest to each row of Y.
+
+    Parameters
+    ----------
+    points : Points
+        The points, at least m of them.
+    Y : array or sparse matrix of shape (n_new, d)
+        Rows made ready by ``points.like``.
+    m : int
+        How many.
+    n_jobs : int, optional
+        Threads, as scikit-learn counts them.
+
+    Returns
+    -------
+    columns : array of int of shape (n_new, m)
+        The neighbors, the nearest first, ties by number.
+    costs : array of shape (n_new, m)
+        Their squared distances.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    X, metric = points.X, points.metric
+    by_coordinates = metric in SQUARED
+    search = NearestNeighbors(
+        n_neighbors=m, metric="euclidean" if by_coordinates else metric, n_jobs=n_jobs
+    ).fit(X)
+    distances, columns = search.kneighbors(Y)
+    columns = np.sort(columns, axis=1) if by_coordinates else columns
+    if by_coordinates:  # again by differences: the search may lose digits
+        rows = np.repeat(np.arange(Y.shape[0]), m)
+        costs = _between(Y, rows, X, columns.ravel()).reshape(columns.shape)
+    else:
+        first = np.argsort(columns, axis=1)
+        columns = np.take_along_axis(columns, first, axis=1)
+        costs = np.take_along_axis(distances, first, axis=1) ** 2
+    order = np.argsort(costs, axis=1, kind="stable")
+    columns = np.take_along_axis(columns, order, axis=1)
+    kind = np.int32 if X.shape[0] < 2**31 else np.int64
+    return columns.astype(kind), _in_range(np.take_along_axis(costs, order, axis=1))
+
+
+def _between(Y, i, X, j, size=1 << 21):
+    """Return |y_i - x_j|^2 for pairs of rows, by differences, a tile at a time."""
+    out = np.empty(i.size)
+    step = max(1, size // X.shape[1])
+    for a in range(0, i.size, step):
+        gap = Y[i[a : a + step]] - X[j[a : a + step]]
+        if issparse(gap):
+            out[a : a + step] = np.asarray(gap.power(2).sum(axis=1)).ravel()
+        else:
+            out[a : a + step] = np.einsum("ij,ij->i", gap, gap)
+    return out
+
+
+def _in_range(costs):
+    if not np.isfinite(costs).all():
+        raise InputError(
+            "Squared distances overflow: the points lie too far apart for doubles. "
+            "Divide the columns of X by a number first."
+        )
+    return costs
