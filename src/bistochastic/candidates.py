@@ -86,7 +86,6 @@ def of_distances(D, *, loops):
             f'X has shape {D.shape}; metric="precomputed" needs a square matrix of '
             "distances."
         )
-    _check_signs(D.min(initial=0.0))
     largest = D.max(initial=0.0)
     worst = np.abs(D - D.T)
     if worst.max(initial=0.0) > ZERO * largest:
@@ -136,7 +135,6 @@ def of_table(D, *, loops):
     if not D.has_canonical_format:
         D = D.copy()
         D.sum_duplicates()
-    _check_signs(D.data.min(initial=0.0))
     rows = np.repeat(np.arange(n), np.diff(D.indptr))
     others = rows != D.indices
     i, j, costs = rows[others], D.indices[others], D.data[others] ** 2
@@ -264,11 +262,3 @@ def _all_pairs(D, loops):
     if not loops:
         np.fill_diagonal(D, np.inf)
     return DenseCosts(D)
-
-
-def _check_signs(least):
-    if least < 0:
-        raise InputError(
-            f"X has a negative entry, {least:.6g}, but distances are wanted. If X "
-            'holds similarities, use metric="affinity".'
-        )

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from bistochastic.backends.csr import Csr
 from bistochastic.backends.dense import FEW, Dense
 
-TILE = 1 << 21  # numbers made in one go
+TILE = 1 << 19  # numbers made in one go
 
 
 class DenseCosts:
@@ -164,17 +164,13 @@ class TableCosts:
         )
 
     def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
-        """Return what `rule` makes of the rows of each part."""
-        return self._each(
-            lambda part: rule(part.values, *(a[part.rows] for a in aligned))
-        )
+        """Return what `rule` makes of the rows, a tile of them at a time."""
+        return self._each(lambda part: self._by_tiles(rule, part, aligned))
 
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return what `rule` makes of each row."""
         xp = self._xp
-        made = [
-            rule(part.values, *(a[part.rows] for a in aligned)) for part in self.parts
-        ]
+        made = [self._by_tiles(rule, part, aligned) for part in self.parts]
         order = xp.argsort(xp.concat([part.rows for part in self.parts]))
         return xp.concat(made)[order]
 
@@ -212,6 +208,15 @@ class TableCosts:
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
         return sum(float(self._xp.sum(part.values**2)) for part in self.parts)
+
+    def _by_tiles(self, rule: Callable[..., Any], part: Part, aligned: Any) -> Any:
+        width = part.values.shape[1]
+        return self._xp.concat(
+            [
+                rule(part.values[tile], *(a[part.rows[tile]] for a in aligned))
+                for tile in tiles(part.values.shape[0], width)
+            ]
+        )
 
     def _distances(self, F: Any, rows: Any, columns: Any) -> Any:
         """Return |f_i - f_j|^2 for the candidates j of each row i."""

@@ -1,5 +1,6 @@
 """ANCMM, Algorithm 2: doubly stochastic adaptive neighbors, and its rule for lambda."""
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -394,6 +395,7 @@ class ANCMM(GraphClusterer):
             )
 
     def _learn(self, X):
+        clock = time.perf_counter()
         n, c = X.shape[0], self.n_clusters
         if c > n:
             raise InputError(
@@ -415,7 +417,7 @@ class ANCMM(GraphClusterer):
         )
         max_iter = self.max_iter if c > 1 else 1  # a penalty does not join
         watched = self._watched(
-            steps, X, max_iter, lambda step: self._fitted(step, problem)
+            steps, X, max_iter, lambda step: self._fitted(step, problem), clock
         )
         done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
         step, history = done.value

@@ -128,11 +128,10 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         P = np.asarray(A @ indicator)
         total = P.sum(axis=1)
         lost = np.flatnonzero(~(total > 0))
-        if lost.size or (A.min() if A.shape[0] else 0) < 0:
+        if lost.size:
             raise InputError(
-                f"{several(lost.size, 'row')} of X ({listed(lost)}) without a positive "
-                "affinity to a fitted point, or a negative one; such a point cannot be "
-                "assigned."
+                f"{several(lost.size, 'row')} of X ({listed(lost)}) without an "
+                "affinity to a fitted point; such a point cannot be assigned."
             )
         return P / total[:, None]
 
@@ -148,9 +147,14 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "The index and the columns of the data frame differ, but row i and "
                 "column i must stand for the same point. If they do, pass X.to_numpy()."
             )
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float64
-        )
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        if self.metric in PAIRS and (X.min() if 0 not in X.shape else 0) < 0:
+            what = "distances" if self.metric == "precomputed" else "affinities"
+            raise InputError(
+                f"Negative values in data: with metric={self.metric!r} X holds {what}, "
+                f"which are not negative, but its smallest entry is {X.min():.6g}."
+            )
+        return X
 
     def _candidates(self, X, k, wanted, loops):
         """Return the costs of the candidates, and the points to predict with."""
@@ -161,7 +165,7 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         made = candidates.of_points(points, k, wanted, loops=loops, n_jobs=self.n_jobs)
         return made, points
 
-    def _watched(self, steps, X, max_iter, fitted):
+    def _watched(self, steps, X, max_iter, fitted, clock):
         """Pass steps on; record, print and report each.
 
         Parameters
@@ -173,7 +177,9 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         max_iter : int
             How many steps there may be.
         fitted : callable
-            Makes the fitted attributes of a step and the history so far.
+            Makes the fitted attributes of a step.
+        clock : float
+            When the work on the first step began.
 
         Yields
         ------
@@ -191,7 +197,6 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if tell:
             tell.call_on_fit_task_begin(estimator=self, X=X)
         history = []
-        clock = time.perf_counter()
         for step, residual in steps:
             now = time.perf_counter()
             history.append(step.record() | {"seconds": now - clock})

@@ -108,8 +108,8 @@ def stationarity(m, alpha):
     r"""Return how far each row of Eq. (14) is from its conditions, Eqs. (20), (21).
 
     There are multipliers with :math:`m_{ij} + 2 \alpha s_{ij} + \gamma_i = 0` where
-    :math:`s_{ij} > 0`, and no less than 0 elsewhere, which the paper leaves out. Eq. (21)
-    says the same of the columns of the transpose.
+    :math:`s_{ij} > 0`, and no less than 0 elsewhere, which the paper leaves out.
+    Eq. (21) says the same of the columns of the transpose.
 
     Parameters
     ----------
