@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from bistochastic.backends.costs import DenseCosts, Part, TableCosts
 from bistochastic.backends.csr import Csr
 from bistochastic.backends.dense import Dense
+from row_blocks import Blocks, table
 
 hypothesis.settings.register_profile(
     "repeatable", derandomize=True, deadline=None, max_examples=50
@@ -44,12 +46,55 @@ def _torch_csr(S):
     return TorchCsr(torch.asarray(np.asarray(S, dtype=float)).to_sparse_csr())
 
 
+def _blocks(S):
+    return Blocks.split(csr_array(np.asarray(S, dtype=float)))
+
+
 HOLDERS = {
     "numpy": _numpy,
     "csr": _csr,
     "array_api_strict": _strict,
     "torch": _torch,
     "torch_csr": _torch_csr,
+    "two_blocks": _blocks,
+}
+
+
+def _table(D, m):
+    """Return the m cheapest candidates of each row, the point itself first."""
+    ranked = np.where(np.eye(len(D), dtype=bool) & np.isfinite(D), -1.0, D)
+    columns = np.argsort(ranked, axis=1, kind="stable")[:, :m]
+    return np.arange(len(D)), columns, np.take_along_axis(D, columns, axis=1)
+
+
+def _strict_costs(D, m):
+    import array_api_strict
+
+    return DenseCosts(array_api_strict.asarray(D)).closest(m)
+
+
+def _torch_costs(D, m):
+    import torch
+
+    return DenseCosts(torch.asarray(D)).closest(m)
+
+
+def _torch_table(D, m):
+    import torch
+
+    from bistochastic.backends.torch_csr import TorchCsr
+
+    part = Part(*(torch.asarray(x) for x in _table(D, m)))
+    return TableCosts([part], len(D), TorchCsr)
+
+
+COSTS = {  # the m cheapest candidates of each row of an array of costs
+    "numpy": lambda D, m: DenseCosts(D).closest(m),
+    "table": lambda D, m: TableCosts([Part(*_table(D, m))], len(D)),
+    "array_api_strict": _strict_costs,
+    "torch": _torch_costs,
+    "torch_table": _torch_table,
+    "two_blocks": table,
 }
 
 
@@ -65,6 +110,14 @@ def hold(request):
     if request.param.startswith("torch"):
         need("torch")
     return HOLDERS[request.param]
+
+
+@pytest.fixture(params=COSTS)
+def cost(request):
+    """Return a function that puts costs into one kind of holder."""
+    if request.param.startswith("torch"):
+        need("torch")
+    return COSTS[request.param]
 
 
 @pytest.fixture

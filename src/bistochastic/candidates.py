@@ -23,12 +23,12 @@ class Candidates:
     ----------
     costs : Costs
         At least k + 1 candidates of each point, the point itself included if it counts.
-    limited : bool
-        Whether some were left out though all are wanted.
+    limited : int
+        If all are wanted and some were left out, how many there are of each; else 0.
     """
 
     costs: Costs
-    limited: bool = False
+    limited: int = 0
 
 
 def of_points(points, k, wanted, *, loops, n_jobs=None):
@@ -63,7 +63,8 @@ def of_points(points, k, wanted, *, loops, n_jobs=None):
         columns = np.concatenate([rows[:, None], columns], axis=1)
         costs = np.concatenate([np.zeros((n, 1)), costs], axis=1)
     table = TableCosts([Part(rows, columns, costs)], n)
-    return Candidates(table, limited=wanted is None and others < n - 1)
+    left_out = wanted is None and others < n - 1
+    return Candidates(table, limited=columns.shape[1] if left_out else 0)
 
 
 def of_distances(D, *, loops):
@@ -81,11 +82,6 @@ def of_distances(D, *, loops):
     Candidates
         All pairs.
     """
-    if D.shape[0] != D.shape[1]:
-        raise InputError(
-            f'X has shape {D.shape}; metric="precomputed" needs a square matrix of '
-            "distances."
-        )
     largest = D.max(initial=0.0)
     worst = np.abs(D - D.T)
     if worst.max(initial=0.0) > ZERO * largest:
@@ -126,11 +122,6 @@ def of_table(D, *, loops):
         A table.
     """
     n = D.shape[0]
-    if D.shape[0] != D.shape[1]:
-        raise InputError(
-            f'X has shape {D.shape}; metric="precomputed" needs a square matrix of '
-            "distances."
-        )
     D = csr_array(D)
     if not D.has_canonical_format:
         D = D.copy()

@@ -36,6 +36,8 @@ class Points:
         """Center or normalize the rows of X as the metric allows."""
         if metric == "cosine":
             return cls(_unit_rows(X), metric, 0.0)
+        if callable(metric) and not issparse(X):
+            _check_symmetric(X, metric)
         if metric in SQUARED and not issparse(X):
             center = np.median(X, axis=0)
             return cls(X - center, metric, center)
@@ -79,23 +81,19 @@ def squared_distances(points):
     X = points.X
     if points.metric not in SQUARED:
         D = pairwise_distances(X, metric=points.metric)
-        if not np.allclose(D, D.T, rtol=1e-6, atol=1e-12 * np.abs(D).max()):
-            raise InputError(
-                f"metric={points.metric!r} is not symmetric: d(x, y) differs from "
-                "d(y, x). Eq. (6) needs a distance."
-            )
         D = (D / 2 + D.T / 2) ** 2
     else:
         from sklearn.utils.extmath import row_norms
 
-        D = euclidean_distances(X, squared=True)
+        with np.errstate(all="ignore"):
+            D = euclidean_distances(X, squared=True)
         sizes = row_norms(X, squared=True)
         i, j = np.nonzero(D <= NEAR * (sizes[:, None] + sizes[None, :]))
         i, j = i[i < j], j[i < j]
         D[i, j] = D[j, i] = _between(X, i, X, j)
         D = D / 2 + D.T / 2
     np.fill_diagonal(D, 0.0)
-    return _in_range(D)
+    return _in_range(D, points)
 
 
 def nearest(points, m, *, n_jobs=None):
@@ -164,7 +162,9 @@ def nearest_to(points, Y, m, *, n_jobs=None):
     order = np.argsort(costs, axis=1, kind="stable")
     columns = np.take_along_axis(columns, order, axis=1)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
-    return columns.astype(kind), _in_range(np.take_along_axis(costs, order, axis=1))
+    return columns.astype(kind), _in_range(
+        np.take_along_axis(costs, order, axis=1), points
+    )
 
 
 def _between(Y, i, X, j, size=1 << 21):
@@ -180,10 +180,28 @@ def _between(Y, i, X, j, size=1 << 21):
     return out
 
 
-def _in_range(costs):
-    if not np.isfinite(costs).all():
+def _in_range(costs, points):
+    if np.isfinite(costs).all():
+        return costs
+    if points.metric in SQUARED:
         raise InputError(
             "Squared distances overflow: the points lie too far apart for doubles. "
             "Divide the columns of X by a number first."
         )
-    return costs
+    raise InputError(
+        f"metric={points.metric!r} gives distances that are not finite, or whose "
+        "squares are not."
+    )
+
+
+def _check_symmetric(X, metric):
+    """Refuse a function that, by three pairs, is no distance."""
+    n = X.shape[0]
+    for i, j in ((0, n - 1), (0, n // 2), (n // 2, n - 1)):
+        here, there = metric(X[i], X[j]), metric(X[j], X[i])
+        if not (here >= 0 and abs(here - there) <= 1e-6 * here):
+            raise InputError(
+                f"metric={metric!r} is no distance: of rows {i} and {j} it is "
+                f"{here:.6g}, of {j} and {i} it is {there:.6g}. Eq. (6) needs a "
+                "non-negative, symmetric one."
+            )

@@ -3,17 +3,24 @@
 import inspect
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.protocols import Graph, Scores
+from bistochastic.core.protocols import Costs, Graph, Rows, Scores
+from bistochastic.graph.simplex import k_nearest, relaxed
 from matrices import as_numpy, sparse_symmetric
 
-VERBS = {
-    name
-    for protocol in (Graph, Scores)
-    for name, member in inspect.getmembers(protocol, inspect.isfunction)
-    if not name.startswith("_")
-}
+
+def verbs(*protocols):
+    return {
+        name
+        for protocol in protocols
+        for name, member in inspect.getmembers(protocol, inspect.isfunction)
+        if not name.startswith("_")
+    }
+
+
+VERBS = verbs(Graph, Scores)
 
 
 def test_every_verb_is_spoken(hold):
@@ -108,3 +115,90 @@ def test_scores_and_what_is_made_of_them(hold, rng):
 
 def test_a_missing_loop_is_noticed(hold):
     assert not hold(np.array([[0.0, 1.0], [1.0, 2.0]])).log().looped()
+
+
+def test_every_verb_of_costs_is_spoken(cost):
+    C = cost(np.eye(3), 2)
+    assert not {
+        verb for verb in verbs(Costs, Rows) if not callable(getattr(C, verb, None))
+    }
+    assert C.n == 3
+
+
+def some_costs(rng, n=9):
+    """Draw symmetric costs with zeros on the diagonal and one pair that is barred."""
+    D = rng.random((n, n))
+    D = D + D.T
+    np.fill_diagonal(D, 0)
+    D[2, 5] = np.inf  # not symmetric: 2 is still a candidate of 5
+    return D
+
+
+def kept(D, m):
+    """Say which are the m cheapest in each row."""
+    return np.argsort(np.argsort(D, axis=1), axis=1) < m
+
+
+def test_costs_and_the_weights_made_of_them(cost, rng):
+    D, F, u = some_costs(rng), rng.random((9, 2)), rng.random(9)
+    C = cost(D, 5)
+    on = kept(D, 5)
+    np.testing.assert_array_equal(on_cpu(C.reduce(k_sum)), on.sum(axis=1))
+    m = np.where(on, D + 0.7 * ((F[:, None] - F[None]) ** 2).sum(-1), np.inf)
+    M = C.plus(0.7, C.vector(F))
+    rows = M.weigh(lambda part: k_nearest(part, 3))
+    W = k_nearest(m, 3)
+    np.testing.assert_allclose(M.dot(rows), (np.where(W > 0, m, 0) * W).sum())
+    S = as_numpy(rows.symmetrized().native())
+    np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
+    assert (S == S.T).all()
+    moved = rows.scaled(C.vector(u))
+    np.testing.assert_allclose(
+        moved.minus(rows).sq_norm(), ((np.outer(u, u) * W - W) ** 2).sum()
+    )
+    np.testing.assert_allclose(rows.sq_norm(), (W**2).sum())
+
+
+def k_sum(part):
+    """Count the candidates in each row."""
+    xp = array_namespace(part)
+    return xp.sum(xp.astype(xp.isfinite(part), xp.float64), axis=1)
+
+
+def test_rules_get_the_entries_of_their_rows(cost, rng):
+    D, a = some_costs(rng), rng.random(9)
+    C = cost(D, 4)
+    got = C.reduce(lambda part, b: b + 0 * k_sum(part), C.vector(a))
+    np.testing.assert_allclose(on_cpu(got), a)
+    rows = C.weigh(lambda part, b: k_nearest(part, 2) * b[:, None], C.vector(a))
+    W = k_nearest(np.where(kept(D, 4), D, np.inf), 2) * a[:, None]
+    S = as_numpy(rows.symmetrized().native())
+    np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
+
+
+def test_scores_have_the_candidates_of_either_side(cost, rng):
+    D = some_costs(rng)
+    on = kept(D, 3)
+    K = cost(D, 3).scores(2.0)
+    least = np.minimum(D, D.T)
+    wanted = np.where(on | on.T, np.exp(-least / 4), 0)
+    made = K.exponential(1.0, 0 * K.ones())
+    np.testing.assert_allclose(as_numpy(made.native()), wanted)
+
+
+def test_weighted_norms(hold, rng):
+    A, w = sparse_symmetric(rng, 9), rng.random(9)
+    S = hold(A)
+    wanted = (w[:, None] * A**2).sum()
+    np.testing.assert_allclose(S.sq_norm(S.vector(w)), wanted)
+
+
+def test_duplicates_do_not_push_a_point_out_of_its_own_candidates(cost):
+    D = np.zeros((6, 6))
+    rows = cost(D, 2).weigh(simplex_of_costs)
+    loops = on_cpu(rows.symmetrized().diagonal())
+    np.testing.assert_array_equal(loops, np.full(6, 0.5))
+
+
+def simplex_of_costs(m):
+    return relaxed(m, 1.0)

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.backends.csr import Csr
-from bistochastic.candidates import WIDE, distinct, number_of_candidates, of_affinities
+from bistochastic.candidates import distinct, number_of_candidates, of_affinities
 from bistochastic.cluster.base import PAIRS, GraphClusterer, check_metric
 from bistochastic.cluster.steps import (
     Learned,
@@ -39,6 +39,7 @@ from bistochastic.graph.simplex import (
     without_traces,
 )
 from bistochastic.input import Wanted, hold
+from bistochastic.neighbors import Points
 from bistochastic.parameters import check_count, check_limits, check_positive
 from bistochastic.scaling.existence import scalable, support
 from bistochastic.scaling.marcus import LIMITS
@@ -122,8 +123,8 @@ class Problem:
         Weight of the squared norm.
     points : Points or None
         The points, if the data are such.
-    limited : bool
-        Whether fewer candidates stand for all.
+    limited : int
+        How many candidates stand for all; 0 if all are there, or not wanted.
     given : Learned or None
         The first graph, if the data are a graph.
     """
@@ -133,7 +134,7 @@ class Problem:
     k: int
     alpha: Any
     points: Any = None
-    limited: bool = False
+    limited: int = 0
     given: Learned | None = None
 
     @property
@@ -382,7 +383,10 @@ class ANCMM(GraphClusterer):
         check_metric(self.metric)
         check_count("max_iter", self.max_iter)
         check_limits(self.tol, None)
-        check_random_state(self.random_state)
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(f"random_state: {error}.") from None
         if self.graph_update == "exact" and self.alpha == "row":
             raise InputError(
                 'graph_update="exact" solves the symmetric problem of Eq. (13), which '
@@ -402,7 +406,8 @@ class ANCMM(GraphClusterer):
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
         if n == 1:
-            return self._singletons(n, Problem(None, None, 1, 1.0))
+            points = None if self.metric in PAIRS else Points.of(X, self.metric)
+            return self._singletons(n, Problem(None, None, 1, 1.0, points))
         problem = self._problem(X)
         if c == n:
             return self._singletons(n, problem)
@@ -618,7 +623,7 @@ class ANCMM(GraphClusterer):
             remarks.append(
                 (
                     UserWarning,
-                    f"The {WIDE * problem.k} nearest candidates stood for all points, "
+                    f"The {problem.limited} nearest candidates stood for all points, "
                     f"and in up to {several(worst, 'row')} of a step others could have "
                     "had a weight. candidates=m makes the table wider.",
                 )

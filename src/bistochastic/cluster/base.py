@@ -148,6 +148,11 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "column i must stand for the same point. If they do, pass X.to_numpy()."
             )
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
+            raise InputError(
+                f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
+                "one row and one column for each point."
+            )
         if self.metric in PAIRS and (X.min() if 0 not in X.shape else 0) < 0:
             what = "distances" if self.metric == "precomputed" else "affinities"
             raise InputError(

@@ -105,7 +105,7 @@ def smoothness(S, F):
     Parameters
     ----------
     S : Graph
-        Doubly stochastic graph, so that F' L F = F' F - F' S F.
+        Graph, doubly stochastic or nearly so: L = diag(S 1) - S.
     F : array of shape (n, c)
         Any embedding.
 
@@ -115,7 +115,8 @@ def smoothness(S, F):
         The sum.
     """
     xp = array_namespace(F)
-    return 2.0 * float(xp.sum(F * (F - S.apply(F))))
+    degree = S.apply(S.ones())
+    return 2.0 * float(xp.sum(F * (degree[:, None] * F - S.apply(F))))
 
 
 def _indicators(S, labels, c):
