@@ -98,9 +98,7 @@ def of_distances(D, *, loops):
             f"X[{i}, {i}] = {D[i, i]:.6g}, but the distance of a point to itself is 0. "
             'If X holds similarities, use metric="affinity".'
         )
-    squares = (D / 2 + D.T / 2) ** 2
-    if not np.isfinite(squares).all():
-        raise InputError("The distances are so large that their squares overflow.")
+    squares = _squared(D / 2 + D.T / 2)
     np.fill_diagonal(squares, 0.0)
     return Candidates(_all_pairs(squares, loops))
 
@@ -128,7 +126,7 @@ def of_table(D, *, loops):
         D.sum_duplicates()
     rows = np.repeat(np.arange(n), np.diff(D.indptr))
     others = rows != D.indices
-    i, j, costs = rows[others], D.indices[others], D.data[others] ** 2
+    i, j, costs = rows[others], D.indices[others], _squared(D.data[others])
     if loops:
         i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
         costs = np.concatenate([np.full(n, -1.0), costs])  # first of all
@@ -253,3 +251,14 @@ def _all_pairs(D, loops):
     if not loops:
         np.fill_diagonal(D, np.inf)
     return DenseCosts(D)
+
+
+def _squared(distances):
+    with np.errstate(over="ignore"):
+        squares = distances**2
+    if not np.isfinite(squares).all():
+        raise InputError(
+            "The distances are so large that their squares overflow. Divide X by a "
+            "number first."
+        )
+    return squares

@@ -46,7 +46,9 @@ def test_masked_arrays_are_refused():
 def test_squares_that_overflow(size):
     refuses(ANCMM(3), X * size, "too far apart")
     refuses(ANCMM.paper(3, 9), X * size, "too far apart")
-    refuses(ANCMM(3, metric="precomputed"), pairwise_distances(X) * size, "overflow")
+    D = pairwise_distances(X) * size
+    for kind in (np.asarray, csr_array):
+        refuses(ANCMM(3, metric="precomputed"), kind(D), "overflow")
 
 
 # few points, many clusters

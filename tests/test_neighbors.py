@@ -1,0 +1,90 @@
+"""Distances and neighbors, against their definitions."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+
+from bistochastic.candidates import distinct, of_points, parts
+from bistochastic.neighbors import Points, nearest, nearest_to, squared_distances
+
+
+def brute(X, Y):
+    return ((X[:, None] - Y[None]) ** 2).sum(-1)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_squared_distances(rng, offset, kind):
+    X = rng.integers(-50, 50, (60, 4)) / 8.0  # no digits are lost
+    X[7] = X[3]
+    D = squared_distances(Points.of(kind(X + offset), "euclidean"))
+    if kind is np.asarray or offset == 0:
+        np.testing.assert_allclose(D, brute(X, X), rtol=1e-9, atol=1e-9)
+    assert D[7, 3] == D[3, 7] == 0
+    assert (D == D.T).all()
+    assert (np.diag(D) == 0).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("d", [2, 30])
+def test_neighbors_are_the_nearest_ties_by_number(rng, offset, d):
+    X = rng.integers(-4, 4, (80, d)) / 2.0
+    columns, costs = nearest(Points.of(X + offset, "euclidean"), 9)
+    D = brute(X, X)
+    np.fill_diagonal(D, -1)
+    assert (columns != np.arange(80)[:, None]).all()
+    np.testing.assert_allclose(costs, np.sort(D, axis=1)[:, 1:10], atol=1e-6)
+    for i in range(80):
+        pairs = list(zip(costs[i], columns[i], strict=True))
+        assert pairs == sorted(pairs)
+        np.testing.assert_allclose(costs[i], D[i, columns[i]], atol=1e-6)
+
+
+def test_more_duplicates_than_neighbors():
+    X = np.repeat(np.arange(3.0), 20)[:, None]
+    columns, costs = nearest(Points.of(X, "euclidean"), 6)
+    assert (costs == 0).all()
+    assert (columns != np.arange(60)[:, None]).all()
+
+
+def test_new_rows(rng):
+    X, Y = rng.random((40, 3)), rng.random((10, 3))
+    points = Points.of(X, "euclidean")
+    columns, costs = nearest_to(points, points.like(Y), 4)
+    D = brute(Y, X)
+    np.testing.assert_array_equal(columns, np.argsort(D, axis=1)[:, :4])
+    np.testing.assert_allclose(costs, np.sort(D, axis=1)[:, :4])
+
+
+def test_rows_of_similar_length_share_a_table(rng):
+    lengths = rng.integers(1, 40, 100)
+    i = np.repeat(np.arange(100), lengths)
+    j, costs = rng.integers(0, 100, i.size), rng.random(i.size)
+    made = parts(i, j, costs, 100)
+    assert sorted(np.concatenate([part.rows for part in made])) == list(range(100))
+    assert sum(part.values.size for part in made) <= 2 * i.size
+    for part in made:
+        for row, columns, values in zip(
+            part.rows, part.columns, part.values, strict=True
+        ):
+            on = np.isfinite(values)
+            np.testing.assert_array_equal(columns[on], j[i == row])
+            np.testing.assert_array_equal(values[on], costs[i == row])
+            assert not on[lengths[row] :].any()
+
+
+def test_distinct_points_are_counted(rng):
+    X = rng.random((12, 2))[rng.integers(0, 12, 50)]
+    number = len(np.unique(X, axis=0))
+    for wanted in (20, None):
+        made = of_points(Points.of(X, "euclidean"), 20, wanted, loops=True)
+        assert distinct(made.costs) == number
+
+
+def test_the_search_is_exact_on_blobs():
+    X, _ = make_blobs(500, 16, centers=5, random_state=0)
+    columns, _ = nearest(Points.of(X, "euclidean"), 10)
+    D = brute(X, X)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(columns, np.argsort(D, axis=1)[:, :10])
