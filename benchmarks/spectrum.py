@@ -1,7 +1,7 @@
 """The eigensolver against a dense one, and what ARPACK misses.
 
-Run with ``python benchmarks/spectrum.py``, some minutes. Each line is a doubly stochastic
-graph of c clusters, of random edges or rings, decoupled or tied together by weak edges.
+Run with ``python benchmarks/spectrum.py``, some minutes. Each line is a doubly
+stochastic graph of c clusters, of random edges or rings, decoupled or weakly tied.
 *Gap* is the distance of the c-th eigenvalue from 1, zero where the clusters are
 components; *distance* is that from the c-th eigenvalue to the next. Angles are between
 the spaces of the c largest eigenvalues, as ours, or ARPACK's, and LAPACK's ``eigh``;

@@ -23,7 +23,7 @@ def formulas(text):
 def test_formulas_can_be_set(page):
     """matplotlib knows a part of TeX that every renderer of Markdown knows."""
     found = list(formulas(page.read_text()))
-    assert found
+    assert found or page.stem == "decisions"
     for formula in found:
         plain = re.sub(r"\\[lr]Vert", r"\\Vert", " ".join(formula.split()))
         MathTextParser("agg").parse(f"${plain}$")
@@ -59,8 +59,9 @@ def test_every_statement_so_far_has_its_heading():
         for line in page.read_text().splitlines()
         if line.startswith("## ")
     ]
-    wanted = [f"Eq. ({n})" for n in (1, 2, 3, 4, 5, 13, 17, 24, 25, 26, 27, 28)]
-    wanted += ["Definition 1", "Theorem 1", "Theorem 2", "Algorithm 1"]
+    wanted = [f"Eq. ({n})" for n in range(1, 29)]
+    wanted += ["Definition 1", "Theorem 1", "Theorem 2", "Theorem 3"]
+    wanted += ["Algorithm 1", "Algorithm 2"]
     wanted += ["Corollary 1", "Corollary 2"]
     for name in wanted:
         assert any(name in heading for heading in headings), name

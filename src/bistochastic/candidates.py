@@ -98,7 +98,7 @@ def of_distances(D, *, loops):
             f"X[{i}, {i}] = {D[i, i]:.6g}, but the distance of a point to itself is 0. "
             'If X holds similarities, use metric="affinity".'
         )
-    squares = _squared(D / 2 + D.T / 2)
+    squares = squared(D / 2 + D.T / 2)
     np.fill_diagonal(squares, 0.0)
     return Candidates(_all_pairs(squares, loops))
 
@@ -126,7 +126,7 @@ def of_table(D, *, loops):
         D.sum_duplicates()
     rows = np.repeat(np.arange(n), np.diff(D.indptr))
     others = rows != D.indices
-    i, j, costs = rows[others], D.indices[others], _squared(D.data[others])
+    i, j, costs = rows[others], D.indices[others], squared(D.data[others])
     if loops:
         i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
         costs = np.concatenate([np.full(n, -1.0), costs])  # first of all
@@ -201,8 +201,8 @@ def parts(i, j, costs, n, loops=False):
     return made
 
 
-def number_of_candidates(X, *, loops, pairs):
-    """Return how many candidates the row with the fewest has, itself included or not.
+def fewest(X, *, loops, pairs):
+    """Find the point with the fewest candidates.
 
     Parameters
     ----------
@@ -215,17 +215,19 @@ def number_of_candidates(X, *, loops, pairs):
 
     Returns
     -------
-    int
-        The number.
+    number : int
+        How many it has, itself included if it counts.
+    row : int
+        Which one.
     """
+    n = X.shape[0]
     if not (pairs and issparse(X)):
-        return X.shape[0] - 1 + loops
+        return n - 1 + loops, 0
     X = csr_array(X)
-    own = np.bincount(
-        X.indices[X.indices == np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))],
-        minlength=X.shape[0],
-    )
-    return int((np.diff(X.indptr) - own).min()) + loops
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    others = np.bincount(rows[X.indices != rows], minlength=n)
+    row = int(others.argmin())
+    return int(others[row]) + loops, row
 
 
 def distinct(costs):
@@ -253,7 +255,8 @@ def _all_pairs(D, loops):
     return DenseCosts(D)
 
 
-def _squared(distances):
+def squared(distances):
+    """Return the squares of distances, or say that they overflow."""
     with np.errstate(over="ignore"):
         squares = distances**2
     if not np.isfinite(squares).all():

@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 
 from bistochastic.core.errors import InputError, listed, several
 
 NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differences
+LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done again
+LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
+SMALL = 1e-140  # coordinates below it have squares that vanish
 SQUARED = ("euclidean", "l2", "sqeuclidean", "cosine")  # by coordinates, squared
 
 
@@ -37,30 +41,46 @@ class Points:
         if metric == "cosine":
             return cls(_unit_rows(X), metric, 0.0)
         if callable(metric) and not issparse(X):
-            _check_symmetric(X, metric)
+            _check_distance(X, metric)
         if metric in SQUARED and not issparse(X):
             center = np.median(X, axis=0)
-            return cls(X - center, metric, center)
-        return cls(X, metric, 0.0)
+            X = X - center
+            if 0 < np.abs(X).max() < SMALL:
+                raise InputError(
+                    "The points lie so close together that their squared distances "
+                    "vanish. Multiply X by a number first."
+                )
+            return cls(X, metric, center)
+        return cls(_as_wanted(X, metric), metric, 0.0)
 
     def like(self, X):
         """Make other rows ready in the same way."""
         if self.metric == "cosine":
             return _unit_rows(X)
-        return X - self.center if isinstance(self.center, np.ndarray) else X
+        if isinstance(self.center, np.ndarray):
+            return X - self.center
+        return _as_wanted(X, self.metric)
+
+
+def _as_wanted(X, metric):
+    """Return truth values for the metrics that compare such."""
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+    return X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
 
 def _unit_rows(X):
     from sklearn.preprocessing import normalize
-    from sklearn.utils.extmath import row_norms
 
-    zero = np.flatnonzero(row_norms(X) == 0)
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if issparse(largest) else largest
+    zero = np.flatnonzero(largest == 0)
     if zero.size:
         raise InputError(
             f"X has {several(zero.size, 'row')} of zeros ({listed(zero)}), which have "
             'no direction; metric="cosine" cannot place them. Remove them.'
         )
-    return normalize(X)
+    return normalize(normalize(X, norm="max"))  # squares neither overflow nor vanish
 
 
 def squared_distances(points):
@@ -83,11 +103,9 @@ def squared_distances(points):
         D = pairwise_distances(X, metric=points.metric)
         D = (D / 2 + D.T / 2) ** 2
     else:
-        from sklearn.utils.extmath import row_norms
-
         with np.errstate(all="ignore"):
             D = euclidean_distances(X, squared=True)
-        sizes = row_norms(X, squared=True)
+        sizes = _sizes(X)
         i, j = np.nonzero(D <= NEAR * (sizes[:, None] + sizes[None, :]))
         i, j = i[i < j], j[i < j]
         D[i, j] = D[j, i] = _between(X, i, X, j)
@@ -151,20 +169,47 @@ def nearest_to(points, Y, m, *, n_jobs=None):
         n_neighbors=m, metric="euclidean" if by_coordinates else metric, n_jobs=n_jobs
     ).fit(X)
     distances, columns = search.kneighbors(Y)
-    columns = np.sort(columns, axis=1) if by_coordinates else columns
-    if by_coordinates:  # again by differences: the search may lose digits
+    if by_coordinates:  # again by differences: the search loses digits
         rows = np.repeat(np.arange(Y.shape[0]), m)
         costs = _between(Y, rows, X, columns.ravel()).reshape(columns.shape)
+        last = costs.max(axis=1)
+        lost = np.flatnonzero((last > 0) & (last < LOST * _sizes(Y)))
+        if lost.size:
+            columns[lost], costs[lost] = _by_differences(X, Y[lost], m)
     else:
-        first = np.argsort(columns, axis=1)
-        columns = np.take_along_axis(columns, first, axis=1)
-        costs = np.take_along_axis(distances, first, axis=1) ** 2
-    order = np.argsort(costs, axis=1, kind="stable")
+        costs = distances**2
+    order = np.lexsort((columns, costs), axis=1)
     columns = np.take_along_axis(columns, order, axis=1)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
     return columns.astype(kind), _in_range(
         np.take_along_axis(costs, order, axis=1), points
     )
+
+
+def _sizes(X):
+    from sklearn.utils.extmath import row_norms
+
+    return row_norms(X, squared=True)
+
+
+def _by_differences(X, Y, m, size=1 << 21):
+    """Find the m rows of X nearest to each row of Y, slowly and without rounding."""
+    columns = np.empty((Y.shape[0], m), dtype=np.intp)
+    costs = np.empty((Y.shape[0], m))
+    step = max(1, size // X.shape[0])
+    if issparse(X) and X.shape[0] * X.shape[1] > LARGEST:
+        raise InputError(
+            "The rows of X are so long, beside their distances, that no digits of the "
+            "distances are left. Subtract a common row, or scale the columns."
+        )
+    whole = X.toarray() if issparse(X) else X
+    for a in range(0, Y.shape[0], step):
+        tile = Y[a : a + step]
+        D = cdist(tile.toarray() if issparse(tile) else tile, whole, "sqeuclidean")
+        order = np.argsort(D, axis=1, kind="stable")[:, :m]
+        columns[a : a + step] = order
+        costs[a : a + step] = np.take_along_axis(D, order, axis=1)
+    return columns, costs
 
 
 def _between(Y, i, X, j, size=1 << 21):
@@ -194,14 +239,15 @@ def _in_range(costs, points):
     )
 
 
-def _check_symmetric(X, metric):
-    """Refuse a function that, by three pairs, is no distance."""
+def _check_distance(X, metric):
+    """Refuse a function that, by four pairs, is no distance."""
     n = X.shape[0]
-    for i, j in ((0, n - 1), (0, n // 2), (n // 2, n - 1)):
+    for i, j in ((0, n - 1), (0, n // 2), (n // 2, n - 1), (0, 0)):
         here, there = metric(X[i], X[j]), metric(X[j], X[i])
-        if not (here >= 0 and abs(here - there) <= 1e-6 * here):
+        good = here >= 0 and abs(here - there) <= 1e-6 * here
+        if not good or (i == j and here != 0):
             raise InputError(
                 f"metric={metric!r} is no distance: of rows {i} and {j} it is "
-                f"{here:.6g}, of {j} and {i} it is {there:.6g}. Eq. (6) needs a "
-                "non-negative, symmetric one."
+                f"{here:.6g}, of {j} and {i} it is {there:.6g}. Eq. (6) needs one that "
+                "is symmetric, not negative, and 0 from a point to itself."
             )

@@ -26,20 +26,26 @@ def checked_omega(omega):
     return value
 
 
-def check_count(name, value, least=1):
-    """Refuse what is not a whole number of at least `least`."""
+def checked_count(name, value, least=1):
+    """Return a whole number as an int, if it is at least `least`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and value >= least):
         raise InputError(f"{name}={value!r}: {name} must be a whole number >= {least}.")
+    return int(value)
 
 
-def check_positive(name, value, words=""):
-    """Refuse what is not a positive, finite number."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and 0 < value < math.inf):
+def checked_positive(name, value, words=""):
+    """Return a number as a float, if it is positive and finite."""
+    try:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        found = float(value) if number else math.nan
+    except OverflowError:
+        found = math.inf
+    if not 0 < found < math.inf:
         raise InputError(
             f"{name}={value!r}: {name} must be {words}a positive, finite number."
         )
+    return found
 
 
 def check_limits(tol, max_iter):

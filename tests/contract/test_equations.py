@@ -7,20 +7,30 @@ from pathlib import Path
 import bistochastic
 
 SOURCE = Path(bistochastic.__file__).parent
-WHERE = {  # printed number -> file; the other numbers join with their parts
+WHERE = {  # printed number -> file
     1: "scaling/marcus.py",
     2: "scaling/fixed_point.py",
     3: "scaling/support.py",
     4: "scaling/support.py",
     5: "scaling/support.py",
+    6: "graph/objective.py",
+    7: "graph/objective.py",
+    8: "graph/objective.py",
+    10: "graph/objective.py",
     9: "spectrum/ky_fan.py",
     11: "spectrum/ky_fan.py",
     12: "spectrum/ky_fan.py",
     13: "scaling/frobenius.py",
+    14: "graph/objective.py",
     15: "graph/simplex.py",
+    16: "cluster/steps.py",
     18: "graph/simplex.py",
     19: "graph/simplex.py",
     17: "scaling/marcus.py",
+    20: "graph/objective.py",
+    21: "graph/objective.py",
+    22: "graph/objective.py",
+    23: "graph/objective.py",
     24: "scaling/transport.py",
     25: "scaling/transport.py",
     26: "scaling/transport.py",
@@ -29,6 +39,7 @@ WHERE = {  # printed number -> file; the other numbers join with their parts
 }
 NAMES = {
     "Algorithm 1": "scaling/alternating.py",
+    "Algorithm 2": "cluster/ancmm.py",
     "Corollary 1": "scaling/support.py",
     "Corollary 2": "scaling/fixed_point.py",
     "Definition 1": "scaling/support.py",
@@ -49,6 +60,10 @@ def numbers(text):
         for a, b in re.findall(r"\((\d+)\)(?:-\((\d+)\))?", part):
             found.update(range(int(a), int(b or a) + 1))
     return found
+
+
+def test_every_equation_has_its_file():
+    assert sorted(WHERE) == list(range(1, 29))
 
 
 def test_equations_stand_in_the_first_line_of_their_file():

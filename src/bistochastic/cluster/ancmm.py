@@ -1,6 +1,5 @@
 """ANCMM, Algorithm 2: doubly stochastic adaptive neighbors, and its rule for lambda."""
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -14,8 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.backends.csr import Csr
-from bistochastic.candidates import distinct, number_of_candidates, of_affinities
-from bistochastic.cluster.base import PAIRS, GraphClusterer, check_metric
+from bistochastic.candidates import distinct, fewest, of_affinities
+from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
 from bistochastic.cluster.steps import (
     Learned,
     Step,
@@ -31,7 +30,6 @@ from bistochastic.core.protocols import Costs
 from bistochastic.core.run import run
 from bistochastic.graph.objective import Objective, approximation
 from bistochastic.graph.simplex import (
-    SAME,
     k_nearest,
     largest_alpha,
     reach,
@@ -40,13 +38,15 @@ from bistochastic.graph.simplex import (
 )
 from bistochastic.input import Wanted, hold
 from bistochastic.neighbors import Points
-from bistochastic.parameters import check_count, check_limits, check_positive
+from bistochastic.parameters import check_limits, checked_count, checked_positive
 from bistochastic.scaling.existence import scalable, support
 from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import ky_fan
 
 NEIGHBORS = 15  # "auto"
 UPDATES = ("marcus", "exact")
+LAZY = "lazy"
+FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
 
 
 def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
@@ -350,44 +350,65 @@ class ANCMM(GraphClusterer):
             `embedding_`.
         """
         check_is_fitted(self, "labels_")
-        if self.alpha == "row":
+        X = self._validated(X, reset=False)
+        if X.shape[0] != self.labels_.size:
+            raise InputError(
+                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; the "
+                "approximation is that of the fitted graph."
+            )
+        if self._by_row:
             raise InputError(
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        problem = self._problem(self._validated(X, reset=False))
+        problem = self._problem(X)
         m = problem.costs.plus(self.penalty_, self.embedding_)
         rows = problem.weights(m)
         made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
+        if made.shift:
+            raise InputError(
+                "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
+                "weight; self_neighbor=True makes the two comparable."
+            )
         return approximation(m, problem.alpha, rows, made.u, made.S)
 
     def _check(self):
-        check_count("n_clusters", self.n_clusters)
+        checked_count("n_clusters", self.n_clusters)
         for name, value in (
             ("n_neighbors", self.n_neighbors),
             ("candidates", 1 if self.candidates is None else self.candidates),
         ):
             if not (isinstance(value, str) and value == "auto"):
-                check_count(name, value)
+                checked_count(name, value)
         if not (isinstance(self.alpha, str) and self.alpha in ("mean", "row")):
-            check_positive("alpha", self.alpha, '"mean", "row" or ')
+            checked_positive("alpha", self.alpha, '"mean", "row" or ')
         if self.penalty is not None:
-            check_positive("penalty", self.penalty, "None or ")
-        if not (isinstance(self.self_neighbor, bool) or self.self_neighbor == "lazy"):
+            checked_positive("penalty", self.penalty, "None or ")
+        loops = self.self_neighbor
+        if not (isinstance(loops, bool) or (isinstance(loops, str) and loops == LAZY)):
             raise InputError(
-                f"self_neighbor={self.self_neighbor!r}: self_neighbor must be True, "
-                'False or "lazy".'
+                f"self_neighbor={loops!r}: self_neighbor must be True, False or "
+                f'"{LAZY}".'
             )
         check_choice("graph_update", self.graph_update, UPDATES)
         check_choice("scaling", self.scaling, LIMITS)
         check_metric(self.metric)
-        check_count("max_iter", self.max_iter)
-        check_limits(self.tol, None)
+        checked_count("max_iter", self.max_iter)
+        check_limits(0 if self.tol is None else self.tol, None)
+        if not isinstance(self.verbose, bool):
+            checked_count("verbose", self.verbose, 0)
+        if self.n_jobs is not None and not (
+            isinstance(self.n_jobs, Integral) and self.n_jobs != 0
+        ):
+            raise InputError(
+                f"n_jobs={self.n_jobs!r}: n_jobs must be None or a whole number other "
+                "than 0; -1 means all processors."
+            )
         try:
             check_random_state(self.random_state)
         except ValueError as error:
             raise InputError(f"random_state: {error}.") from None
-        if self.graph_update == "exact" and self.alpha == "row":
+        if self.graph_update == "exact" and self._by_row:
             raise InputError(
                 'graph_update="exact" solves the symmetric problem of Eq. (13), which '
                 'has one alpha; alpha="row" goes with graph_update="marcus".'
@@ -398,46 +419,51 @@ class ANCMM(GraphClusterer):
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
 
+    @property
+    def _by_row(self):
+        return isinstance(self.alpha, str) and self.alpha == "row"
+
     def _learn(self, X):
-        clock = time.perf_counter()
-        n, c = X.shape[0], self.n_clusters
+        n, c = X.shape[0], int(self.n_clusters)
         if c > n:
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
+        max_iter = int(self.max_iter) if c > 1 else 1  # a penalty does not join
+        watch = Watch(self, X)
+        watch.begin(max_iter)
         if n == 1:
             points = None if self.metric in PAIRS else Points.of(X, self.metric)
-            return self._singletons(n, Problem(None, None, 1, 1.0, points))
-        problem = self._problem(X)
+            problem = Problem(None, None, 1, 1.0, points)
+        else:
+            problem = self._problem(X)
         if c == n:
-            return self._singletons(n, problem)
-        steps = ancmm(
-            problem.costs,
-            c,
-            self._first(problem),
-            self._update(problem),
-            alpha=problem.alpha,
-            penalty=Penalty(self.penalty or problem.mean_alpha),
-            rng=self._generator(),
-        )
-        max_iter = self.max_iter if c > 1 else 1  # a penalty does not join
-        watched = self._watched(
-            steps, X, max_iter, lambda step: self._fitted(step, problem), clock
-        )
+            steps = iter([(_singletons(n, problem.alpha), 0)])
+        else:
+            steps = ancmm(
+                problem.costs,
+                c,
+                self._first(problem),
+                self._update(problem),
+                alpha=problem.alpha,
+                penalty=Penalty(self._lambda(problem)),
+                rng=self._generator(),
+            )
+        watched = watch.over(steps, lambda step: self._fitted(step, problem))
         done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
-        step, history = done.value
-        learned = self._fitted(step, problem)
-        learned |= {"history_": history, "n_iter_": done.n_iter}
-        return learned, self._remarks(step, history, problem)
+        watch.end()
+        learned = self._fitted(done.value, problem)
+        learned |= {"history_": watch.history, "n_iter_": done.n_iter}
+        return learned, self._remarks(done.value, watch.history, problem)
 
     def _problem(self, X):
         """Return what a run needs of the data."""
         loops = self.self_neighbor is True
         if self.metric == "affinity":
             return self._affinity_problem(X, loops)
-        available = number_of_candidates(X, loops=loops, pairs=self.metric in PAIRS)
-        k = self._neighbors(available, loops)
+        k = self._neighbors(*fewest(X, loops=loops, pairs=self.metric in PAIRS), loops)
         wanted = k if self.candidates == "auto" else self.candidates
+        wanted = wanted if wanted is None else int(wanted)
         if wanted is not None and wanted < k:
             raise InputError(
                 f"candidates={wanted} is less than n_neighbors={k}; every neighbor is "
@@ -456,21 +482,43 @@ class ANCMM(GraphClusterer):
 
     def _alpha(self, costs, k):
         """Return alpha by the plain distances, Eq. (19)."""
-        if not isinstance(self.alpha, str):
-            return float(self.alpha)
         largest = on_cpu(costs.reduce(partial(largest_alpha, k=k)))
-        proper = largest > SAME * largest.max()  # not so among duplicates
+        proper = largest > 0  # not so among duplicates
+        if not isinstance(self.alpha, str):
+            return self._checked(float(self.alpha), largest)
         if not proper.any():
-            if self.n_clusters == 1:
-                return 1.0  # the first graph does not use it
+            if int(self.n_clusters) in (1, largest.size):
+                return 1.0  # not used
             raise InputError(
-                f"The {k + 1} nearest points of every point coincide with it, so that "
-                f"Eq. (19) gives alpha = 0. Raise n_neighbors={k}, or drop duplicates."
+                f"The {k + 1} nearest candidates of every point cost the same, as "
+                "duplicates do, so that Eq. (19) gives alpha = 0. Raise "
+                f"n_neighbors={k}, drop duplicates, or pass a number as alpha."
             )
         mean = float(largest[proper].mean())
-        if self.alpha == "mean":
+        if not self._by_row:
             return mean
         return costs.vector(np.where(proper, largest, mean))
+
+    def _checked(self, alpha, largest):
+        """Return a number given for alpha if it is of any use beside Eq. (19)."""
+        mean = float(largest.mean())
+        if mean and not 1 / FARTHEST < alpha / mean < FARTHEST:
+            raise InputError(
+                f"alpha={alpha:g} is out of all proportion to the distances: Eq. (19) "
+                f"gives {mean:.3g}."
+            )
+        return alpha
+
+    def _lambda(self, problem):
+        """Return the first lambda."""
+        mean = problem.mean_alpha
+        start = mean if self.penalty is None else float(self.penalty)
+        if not 1 / FARTHEST**2 < start / mean < FARTHEST**2:
+            raise InputError(
+                f"penalty={start:g} is out of all proportion to alpha, {mean:.3g}, "
+                "where lambda starts by default."
+            )
+        return start
 
     def _affinity_problem(self, X, loops):
         held = hold(X, Wanted("X"))
@@ -486,30 +534,37 @@ class ANCMM(GraphClusterer):
         k = max(1, round(entries.nnz / A.n))
         return Problem(costs, costs, k, 0.5, given=graph)
 
-    def _neighbors(self, available, loops):
-        """Return k, which needs k + 1 candidates."""
+    def _neighbors(self, available, row, loops):
+        """Return k, which needs k + 1 candidates of every point."""
+        own = ", itself included" if loops else ""
+        least = f"point {row} has {several(available, 'candidate')}{own}"
         k = self.n_neighbors
-        if k == "auto":
+        if isinstance(k, str):
             k = min(NEIGHBORS, available - 1)
+            if k < 1 or (k == 1 and loops and available > 2):
+                raise InputError(
+                    f"Too few candidates: {least}, and Eq. (19) takes one more than "
+                    "there are neighbors. Add points, or entries to their rows."
+                )
         elif loops and k == 1:
             raise InputError(
                 "n_neighbors=1 counts the point itself and leaves it no neighbor. Pass "
                 "2 or more, or self_neighbor=False."
             )
-        if not 1 <= k < available:
-            own = ", the point itself included" if loops else ""
+        k = int(k)
+        if k >= available:
             raise InputError(
                 f"n_neighbors={k} needs more than {k} candidates of every point, since "
-                f"Eq. (19) looks at one more, but there are {available}{own}. Lower "
-                "n_neighbors, or add points."
+                f"Eq. (19) looks at one more, but {least}. Lower n_neighbors, or add "
+                "points."
             )
         return k
 
     def _check_distinct(self, costs, loops):
         twins = costs.reduce(lambda m: (m == 0).sum(axis=1)) > loops
-        if self.n_clusters > twins.size - np.count_nonzero(twins):
+        if int(self.n_clusters) > twins.size - np.count_nonzero(twins):
             number = distinct(costs)
-            if self.n_clusters > number:
+            if int(self.n_clusters) > number:
                 raise InputError(
                     f"n_clusters={self.n_clusters}, but X has only "
                     f"{several(number, 'distinct row')}; points at distance 0 cannot "
@@ -526,11 +581,12 @@ class ANCMM(GraphClusterer):
 
     def _update(self, problem):
         """Return the function that makes a graph of costs, lines 4-6."""
-        shift = 1 / problem.k if self.self_neighbor == "lazy" else 0.0
+        shift = 1 / problem.k if self.self_neighbor == LAZY else 0.0
+        loops = self.self_neighbor is True
 
         def update(m):
             if self.graph_update == "exact":
-                made = coupled(m, problem.alpha, shift=shift, tol=self.tol)
+                made = coupled(m, problem.alpha, loops=loops, shift=shift, tol=self.tol)
             else:
                 rows = problem.weights(m)
                 made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
@@ -546,7 +602,7 @@ class ANCMM(GraphClusterer):
         def loop(S):
             if self.self_neighbor is True:
                 return 0.0
-            lost = self.self_neighbor == "lazy" or support(S).kind != "total"
+            lost = self.self_neighbor == LAZY or support(S).kind != "total"
             return 1.0 / problem.k if lost else 0.0
 
         return loop
@@ -561,22 +617,13 @@ class ANCMM(GraphClusterer):
             seed = check_random_state(seed).randint(2**31 - 1)
         return np.random.default_rng(seed or 0)
 
-    def _singletons(self, n, problem):
-        """Return the fitted attributes if every point is a cluster of its own."""
-        graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
-        value = Objective(0.0, float(np.sum(problem.alpha * np.ones(n))), 0.0)
-        step = Step(graph, np.eye(n), 0.0, n, np.arange(n), value)
-        record = step.record() | {"seconds": 0.0}
-        learned = self._fitted(step, problem)
-        return learned | {"history_": [record], "n_iter_": 1}, []
-
     def _fitted(self, step, problem):
         """Return the attributes of an estimator that stops with this step."""
         graph, labels = step.graph, step.labels
-        F = step.F
+        F, c = step.F, int(self.n_clusters)
         if F is None:
-            F = ky_fan(graph.S, self.n_clusters, labels, rng=self._generator()).F
-        if self.n_clusters == 1:
+            F = ky_fan(graph.S, c, labels, rng=self._generator()).F
+        if c == 1:
             labels = np.zeros_like(labels)
         ones = np.ones(labels.size)
         affine = self.metric == "affinity"
@@ -590,7 +637,7 @@ class ANCMM(GraphClusterer):
             "n_neighbors_": None if affine else problem.k,
             "alpha_": on_cpu(problem.alpha) * ones,
             "penalty_": step.lam,
-            "converged_": step.number == self.n_clusters and graph.residual <= self.tol,
+            "converged_": step.number == c and graph.residual <= self.tol,
             "_points": problem.points,
             "_n_others": problem.k - (self.self_neighbor is True),
         }
@@ -598,7 +645,7 @@ class ANCMM(GraphClusterer):
     def _remarks(self, step, history, problem):
         """Return the warnings that a user should read."""
         remarks = []
-        if step.number != self.n_clusters:
+        if step.number != int(self.n_clusters):
             remarks.append((ConvergenceWarning, self._missed(step, history)))
         if step.graph.residual > self.tol:
             remarks.append(
@@ -631,20 +678,39 @@ class ANCMM(GraphClusterer):
         return remarks
 
     def _missed(self, step, history):
-        c = self.n_clusters
+        """Say that the number of components is another one, and what to do."""
+        c = int(self.n_clusters)
         said = (
             f"The graph has {several(step.number, 'component')}, not n_clusters={c}, "
             f"after {several(len(history), 'step')}."
         )
-        first = history[0]["n_components"]
-        if first > c:
+        numbers = [record["n_components"] for record in history]
+        if numbers[0] > c and self.metric == "affinity":
+            return f"{said} The graph that was given has {numbers[0]} already."
+        if numbers[0] > c:
             return (
-                f"{said} The first graph had {first} already, and a penalty does not "
-                "join them; more neighbors do: raise n_neighbors."
+                f"{said} The first graph had {numbers[0]} already, and a penalty does "
+                "not join them; more neighbors do: raise n_neighbors."
             )
-        if len(history) >= self.max_iter and step.number < c:
-            return f"{said} Raise max_iter, or start with a larger penalty."
-        return f"{said} Another n_neighbors, or alpha, may reach it."
+        if min(numbers[1:], default=0) > c:
+            return f"{said} Start with a smaller penalty, or raise max_iter."
+        if max(numbers) < c:
+            said = f"{said} Raise max_iter, or start with a larger penalty."
+            if self.self_neighbor is not True and 2 * c > step.labels.size:
+                said += (
+                    " Without self_neighbor=True a component has two points or more."
+                )
+            return said
+        return (
+            f"{said} Lambda jumps over it; another n_neighbors or alpha may reach it."
+        )
+
+
+def _singletons(n, alpha):
+    """Return the one step of a fit in which every point is a cluster of its own."""
+    graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
+    value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
+    return Step(graph, np.eye(n), 0.0, n, np.arange(n), value)
 
 
 def _relaxed(m, alpha):

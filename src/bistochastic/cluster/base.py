@@ -2,6 +2,8 @@
 
 import time
 import warnings
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -31,9 +33,81 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
         return method
 
 
+@dataclass(eq=False)
+class Watch:
+    """Follows a fit: keeps its history, prints, and calls callbacks.
+
+    Attributes
+    ----------
+    estimator : GraphClusterer
+        What is fitted.
+    X : array
+        The data, for callbacks.
+    history : list of dict
+        What was recorded of each step.
+    """
+
+    estimator: Any
+    X: Any
+    history: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self._clock = time.perf_counter()
+        self._told = None
+
+    def begin(self, max_iter):
+        """Say that the fit begins."""
+        if getattr(self.estimator, "_skl_callbacks", None):
+            told = self.estimator._init_callback_context(max_subtasks=max_iter)
+            told.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+            self._told = told
+
+    def over(self, steps, fitted):
+        """Pass steps on until a callback stops them.
+
+        Parameters
+        ----------
+        steps : iterator of (step, residual)
+            The algorithm.
+        fitted : callable
+            Makes the fitted attributes of a step.
+
+        Yields
+        ------
+        tuple
+            What `steps` yields.
+        """
+        for step, residual in steps:
+            now = time.perf_counter()
+            seconds, self._clock = now - self._clock, now
+            self.history.append(step.record() | {"seconds": seconds})
+            if self.estimator.verbose:
+                print(f"[{type(self.estimator).__name__}] {step}, {seconds:.2f} s")
+            stop = self._told is not None and self._reported(fitted(step))
+            yield step, residual
+            if stop:
+                return
+
+    def end(self):
+        """Say that the fit is over."""
+        if self._told is not None:
+            self._told.call_on_fit_task_end(
+                estimator=self.estimator, X=self.X, reconstruction_attributes={}
+            )
+
+    def _reported(self, made):
+        """Call the callbacks for one step; tell whether one wants to stop."""
+        task = self._told.subcontext(task_name="step")
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+        return task.call_on_fit_task_end(
+            estimator=self.estimator, X=self.X, reconstruction_attributes=made
+        )
+
+
 PAIRS = ("precomputed", "affinity")  # X is n x n
 WITH_PARAMETERS = {"mahalanobis", "seuclidean", "nan_euclidean", "wminkowski"}
-METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS
+NO_DISTANCES = {"russellrao", "yule"}  # not 0 from a point to itself
+METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS - NO_DISTANCES
 
 
 class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -125,7 +199,8 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _shares(self, A):
         indicator = np.eye(int(self.labels_.max()) + 1)[self.labels_]
-        P = np.asarray(A @ indicator)
+        largest = (A.data if issparse(A) else A).max(initial=0.0)
+        P = np.asarray((A / (largest or 1.0)) @ indicator)
         total = P.sum(axis=1)
         lost = np.flatnonzero(~(total > 0))
         if lost.size:
@@ -153,12 +228,14 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
                 "one row and one column for each point."
             )
-        if self.metric in PAIRS and (X.min() if 0 not in X.shape else 0) < 0:
-            what = "distances" if self.metric == "precomputed" else "affinities"
-            raise InputError(
-                f"Negative values in data: with metric={self.metric!r} X holds {what}, "
-                f"which are not negative, but its smallest entry is {X.min():.6g}."
-            )
+        if self.metric in PAIRS:
+            least = (X.data if issparse(X) else X).min(initial=0.0)
+            if least < 0:
+                what = "distances" if self.metric == "precomputed" else "affinities"
+                raise InputError(
+                    f"Negative values in data: with metric={self.metric!r} X holds "
+                    f"{what}, which are not negative, but one is {least:.6g}."
+                )
         return X
 
     def _candidates(self, X, k, wanted, loops):
@@ -169,58 +246,6 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         points = Points.of(X, self.metric)
         made = candidates.of_points(points, k, wanted, loops=loops, n_jobs=self.n_jobs)
         return made, points
-
-    def _watched(self, steps, X, max_iter, fitted, clock):
-        """Pass steps on; record, print and report each.
-
-        Parameters
-        ----------
-        steps : iterator of (step, residual)
-            The algorithm.
-        X : array
-            The data, for callbacks.
-        max_iter : int
-            How many steps there may be.
-        fitted : callable
-            Makes the fitted attributes of a step.
-        clock : float
-            When the work on the first step began.
-
-        Yields
-        ------
-        tuple
-            What `steps` yields, with the history so far.
-        """
-        tell = (
-            self._init_callback_context(max_subtasks=max_iter)
-            if (
-                hasattr(self, "_skl_callbacks")
-                and hasattr(self, "_init_callback_context")
-            )
-            else None
-        )
-        if tell:
-            tell.call_on_fit_task_begin(estimator=self, X=X)
-        history = []
-        for step, residual in steps:
-            now = time.perf_counter()
-            history.append(step.record() | {"seconds": now - clock})
-            clock = now
-            if self.verbose:
-                print(f"[{type(self).__name__}] {step}, {history[-1]['seconds']:.2f} s")
-            stop = False
-            if tell:
-                task = tell.subcontext(task_name="step")
-                task.call_on_fit_task_begin(estimator=self, X=X)
-                made = fitted(step)
-                stop = task.call_on_fit_task_end(
-                    estimator=self, X=X, reconstruction_attributes=made
-                )
-            yield (step, history), residual
-            if stop:
-                break
-        if tell:
-            tell.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -243,12 +268,14 @@ def _tables(D, k):
     """Return (rows, columns, squared distances) of the nearest in rows of distances."""
     if not issparse(D):
         order = np.argsort(D, axis=1, kind="stable")[:, : k + 1]
-        costs = np.take_along_axis(D, order, axis=1) ** 2
+        costs = candidates.squared(np.take_along_axis(D, order, axis=1))
         return [(np.arange(D.shape[0]), order, costs)]
     D = csr_array(D)
     i = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
     order = np.lexsort((D.indices, D.data, i))
-    found = candidates.parts(i, D.indices[order], D.data[order] ** 2, D.shape[0])
+    found = candidates.parts(
+        i, D.indices[order], candidates.squared(D.data[order]), D.shape[0]
+    )
     return [
         (part.rows, np.where(np.isfinite(part.values), part.columns, 0), part.values)
         for part in found

@@ -1,11 +1,14 @@
 """The steps of graph clusterers: from costs to a graph, Eqs. (13), (16), (17)."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from bistochastic.core.errors import several
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError, several
 from bistochastic.core.protocols import Graph
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import Objective, epsilon
@@ -16,6 +19,7 @@ from bistochastic.spectrum.ky_fan import smoothness
 
 PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work
 TRACE = 1e-12  # a smaller weight of an exact solution is rounding
+ROUNDING = 2.0**-52
 LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
 
 
@@ -164,7 +168,7 @@ def mapped(m, rows, *, loop, scale):
     )
 
 
-def coupled(m, alpha, *, shift, tol):
+def coupled(m, alpha, *, loops, shift, tol):
     """Make a graph by the exact solution of the coupled problem, Eq. (13).
 
     Parameters
@@ -173,6 +177,8 @@ def coupled(m, alpha, *, shift, tol):
         Costs of the candidates.
     alpha : float
         Weight of the squared norm.
+    loops : bool
+        Whether every point is its own candidate, at cost 0.
     shift : float
         What to add to the diagonal, before the rows are divided by their sums.
     tol : float
@@ -183,7 +189,17 @@ def coupled(m, alpha, *, shift, tol):
     Learned
         The graph.
     """
+    if loops:  # s_ii = 2 a_i <= 1, so that s_ij > 0 only if m_ij < 2 alpha
+        m = m.weigh(partial(_below, limit=2.0 * alpha))
     K = reachable(m.scores(alpha), advice=LOOPS).graph
+    highest = on_cpu(K.highest())
+    if -highest.min() * ROUNDING > tol:
+        i = int(highest.argmin())
+        raise InputError(
+            f"Even the cheapest candidate of point {i} costs {-2 * highest[i]:.3g} "
+            "times alpha, beside which row sums of one are lost in rounding. Remove "
+            "such an outlier, or pass self_neighbor=True."
+        )
     done = nearest(K, tol=tol)
     S = K.clipped(1.0, done.value - TRACE / 2)  # without what rounding left over
     cost = -2.0 * alpha * K.dot(S)
@@ -191,6 +207,11 @@ def coupled(m, alpha, *, shift, tol):
         S = S.shifted(shift).scaled(S.ones() / (1.0 + shift) ** 0.5)
         cost /= 1.0 + shift
     return Learned(S, done.value, cost, done.residual, K.n_products, shift=shift)
+
+
+def _below(m, limit):
+    xp = array_namespace(m)
+    return xp.where(m < limit, m, xp.full_like(m, xp.inf))
 
 
 def diagonal_of(S, *, method, tol):

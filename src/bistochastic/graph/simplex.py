@@ -101,7 +101,7 @@ def largest_alpha(m, k):
         \tfrac k2 m_{ik} - \tfrac12 \sum_{j \le k} m_{ij} < \alpha_i \le
         \tfrac k2 m_{i, k+1} - \tfrac12 \sum_{j \le k} m_{ij},
 
-    the costs in ascending order. Zero if all k + 1 smallest are the same.
+    the costs in ascending order. Zero if all k + 1 smallest are the same, to rounding.
 
     Parameters
     ----------
@@ -117,7 +117,9 @@ def largest_alpha(m, k):
     """
     xp = array_namespace(m)
     nearest = xp.sort(m, axis=1)[:, : k + 1]
-    return xp.sum(nearest[:, k:] - nearest[:, :k], axis=1) / 2
+    total = xp.sum(nearest[:, k:] - nearest[:, :k], axis=1)  # 2 alpha
+    same = total <= SAME * nearest[:, k]
+    return xp.where(same, xp.zeros_like(total), total / 2)
 
 
 def k_nearest(m, k):
