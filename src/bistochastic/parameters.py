@@ -26,26 +26,97 @@ def checked_omega(omega):
     return value
 
 
-def checked_count(name, value, least=1):
-    """Return a whole number as an int, if it is at least `least`."""
+class Limit:
+    """A check of one parameter: some words, or numbers of a kind.
+
+    Parameters
+    ----------
+    *words : str, bool or None
+        Values that are taken as they are.
+    """
+
+    kind = ""
+
+    def __init__(self, *words):
+        self.words = words
+
+    def __call__(self, name, value):
+        """Refuse a value that is none of the words and not of the kind."""
+        if any(type(value) is type(word) and value == word for word in self.words):
+            return
+        if not self.fits(value):
+            allowed = [*map(repr, self.words), *([self.kind] if self.kind else [])]
+            said = " or ".join(allowed[-2:])
+            raise InputError(
+                f"{name}={value!r}: {name} must be {', '.join([*allowed[:-2], said])}."
+            )
+
+    def fits(self, value):
+        """Tell whether a value is of the kind."""
+        return False
+
+
+class Choice(Limit):
+    """One of the words."""
+
+
+class Count(Limit):
+    """A whole number of at least `least`, or one of the words."""
+
+    def __init__(self, least, *words):
+        super().__init__(*words)
+        self.least = least
+        self.kind = f"a whole number >= {least}"
+
+    def fits(self, value):
+        """Tell whether it is such a number."""
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return whole and value >= self.least
+
+
+class Positive(Limit):
+    """A positive number, or one of the words."""
+
+    kind = "a positive, finite number"
+
+    def fits(self, value):
+        """Tell whether it is such a number, as a double."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        try:
+            return 0 < float(value) < math.inf
+        except OverflowError:
+            return False
+
+
+class Fraction(Limit):
+    """A number between 0 and 1."""
+
+    kind = "a number strictly between 0 and 1"
+
+    def fits(self, value):
+        """Tell whether it is such a number."""
+        return isinstance(value, Real) and 0 < value < 1
+
+
+def check_jobs(name, value):
+    """Refuse what is not a number of jobs as scikit-learn understands it."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and value >= least):
-        raise InputError(f"{name}={value!r}: {name} must be a whole number >= {least}.")
-    return int(value)
-
-
-def checked_positive(name, value, words=""):
-    """Return a number as a float, if it is positive and finite."""
-    try:
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        found = float(value) if number else math.nan
-    except OverflowError:
-        found = math.inf
-    if not 0 < found < math.inf:
+    if not (value is None or (whole and value != 0)):
         raise InputError(
-            f"{name}={value!r}: {name} must be {words}a positive, finite number."
+            f"{name}={value!r}: {name} must be None or a whole number other than 0; -1 "
+            "means all processors."
         )
-    return found
+
+
+def check_seed(name, value):
+    """Refuse what does not start a random generator."""
+    from sklearn.utils import check_random_state
+
+    try:
+        check_random_state(value)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}.") from None
 
 
 def check_limits(tol, max_iter):

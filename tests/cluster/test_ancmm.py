@@ -34,6 +34,7 @@ SQUARE = REASONS | {"check_clustering": "passes 50 x 2 points whatever the metri
 
 
 @pytest.mark.filterwarnings("ignore:The graph has:UserWarning")
+@pytest.mark.filterwarnings("ignore:The given graph has no total support:UserWarning")
 @parametrize_with_checks(
     [
         ANCMM(),

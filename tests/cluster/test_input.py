@@ -123,7 +123,9 @@ def test_duplicates_stay_together():
 def test_more_duplicates_than_neighbors(recwarn):
     many = np.repeat(X[:20], 12, axis=0)
     for options in ({}, {"candidates": None}, {"alpha": "row"}):
-        refuses(ANCMM(3, n_neighbors=8, **options), many, "coincide", "n_neighbors=8")
+        refuses(
+            ANCMM(3, n_neighbors=8, **options), many, "cost the same", "n_neighbors=8"
+        )
     some = np.concatenate([np.repeat(X[:5], 12, axis=0), X[5:]])
     for options in ({}, {"candidates": None}, {"alpha": "row"}):
         model = ANCMM(3, n_neighbors=8, **options).fit(some)
@@ -165,8 +167,8 @@ def test_a_far_outlier(far, recwarn):
         ("candidates", [0, 1.5, "all", -3], "whole number >= 1"),
         ("alpha", [0, -1.0, np.nan, np.inf, "median", None, True], "positive, finite"),
         ("penalty", [0, -1.0, np.nan, np.inf, "auto", True], "positive, finite"),
-        ("self_neighbor", ["no", 1.5, None, 2], 'True, False or "lazy"'),
-        ("graph_update", ["Marcus", None, 3], "'marcus', 'exact'"),
+        ("self_neighbor", ["no", 1.5, None, 2], "True, False or 'lazy'"),
+        ("graph_update", ["Marcus", None, 3], "'marcus' or 'exact'"),
         ("scaling", ["sinkhorn", None, 3], "'alternating'"),
         ("metric", ["euclid", None, 3], "cityblock"),
         ("max_iter", [0, -5, 2.5, None, "10"], "whole number >= 1"),
@@ -334,7 +336,7 @@ def test_rows_of_a_table_may_differ_in_length(rng):
     few = table.copy()
     few.data[few.indptr[8] + 4 : few.indptr[9]] = -1
     few = csr_array((few.data[few.data >= 0], *_kept(few)), shape=few.shape)
-    refuses(ANCMM(3, n_neighbors=10, metric="precomputed"), few, "there are 5")
+    refuses(ANCMM(3, n_neighbors=10, metric="precomputed"), few, "point 8 has 5")
 
 
 def _kept(S):
@@ -489,6 +491,7 @@ def test_callbacks_see_every_step_and_can_stop_the_loop():
         def on_fit_task_begin(self, estimator, context): ...
 
         def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            self.last = context.task_name
             if context.task_name == "step":
                 self.seen.append(fitted_estimator.predict(X[:5]))
                 return len(self.seen) == self.stop_at
@@ -499,7 +502,134 @@ def test_callbacks_see_every_step_and_can_stop_the_loop():
     assert len(watch.seen) == model.n_iter_ > 2
     assert (watch.seen[-1] == model.labels_[:5]).all()
     assert watch.down
+    assert watch.last == "fit"
+    watch = Watch()
+    ANCMM(90).set_callbacks(watch).fit(X)
+    assert len(watch.seen) == 1
     watch = Watch(stop_at=2)
     with pytest.warns(ConvergenceWarning):
         model = ANCMM(3, n_neighbors=40).set_callbacks(watch).fit(X)
     assert model.n_iter_ == len(watch.seen) == 2
+
+
+# found by people who tried to break it
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize("d", [2, 20])
+def test_clusters_far_apart_keep_the_digits_of_their_distances(kind, d, rng):
+    moons, y = make_moons(200, noise=0.05, random_state=0)
+    turned = moons @ np.linalg.qr(rng.standard_normal((d, d)))[0][:2]
+    far = kind(np.concatenate([turned, turned + 1e8]))
+    model = ANCMM(4).fit(far)
+    assert adjusted_rand_score(np.concatenate([y, y + 2]), model.labels_) == 1.0
+    assert (model.predict(far) == model.labels_).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64])
+def test_numbers_of_few_bits_do_not_overflow(kind):
+    wanted = ANCMM(3, n_neighbors=40).fit(X)
+    model = ANCMM(kind(3), n_neighbors=kind(40), max_iter=kind(50)).fit(X)
+    assert (model.labels_ == wanted.labels_).all()
+    with pytest.warns(ConvergenceWarning, match="not n_clusters=8"):
+        ANCMM(kind(8), max_iter=kind(2), n_neighbors=kind(20)).fit(X)
+    most = ANCMM(kind(1), n_neighbors=kind(127), candidates=kind(127))
+    most.fit(np.repeat(X, 2, axis=0) + np.linspace(0, 1e-3, 180)[:, None])
+    assert most.n_neighbors_ == 127
+
+
+def test_an_outlier_leaves_the_alpha_of_other_rows_alone(recwarn):
+    far = np.concatenate([X, [[1e7] * 3]])
+    alone = ANCMM(3, alpha="row", max_iter=1).fit(X).alpha_
+    with_it = ANCMM(3, alpha="row", max_iter=1).fit(far).alpha_
+    np.testing.assert_allclose(with_it[:-1], alone, rtol=1e-6)
+
+
+def test_the_approximation_needs_the_data_of_fit_and_no_shift():
+    model = ANCMM(3).fit(X)
+    with pytest.raises(InputError, match="50 rows"):
+        model.approximation(X[:50])
+    lazy = ANCMM(3, self_neighbor="lazy").fit(X)
+    with pytest.raises(InputError, match="comparable"):
+        lazy.approximation(X)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "affinity"])
+def test_unsorted_and_read_only_tables_stay_as_they_are(metric, rng):
+    A = csr_array(pairwise_distances(X) if metric == "precomputed" else rbf_kernel(X))
+    for row in range(90):  # columns in another order
+        part = slice(A.indptr[row], A.indptr[row + 1])
+        order = rng.permutation(A.indices[part].size)
+        A.indices[part], A.data[part] = A.indices[part][order], A.data[part][order]
+    A = csr_array((A.data, A.indices, A.indptr), shape=A.shape)
+    before = A.indices.copy()
+    for array in (A.indices, A.indptr, A.data):
+        array.flags.writeable = False
+    model = ANCMM(3, metric=metric).fit(A)
+    model.predict(A)
+    np.testing.assert_array_equal(A.indices, before)
+    assert adjusted_rand_score(Y, model.labels_) == 1.0
+
+
+def test_the_exact_update_says_what_no_digits_are_left_for():
+    far = np.concatenate([X, [[1e20] * 3]])
+    model = ANCMM(3, graph_update="exact", self_neighbor=False, alpha=1e32)
+    refuses(model, far, "point 90", "self_neighbor=True")
+    model = ANCMM(3, graph_update="exact", penalty=1e20)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
+
+
+def test_numbers_out_of_proportion():
+    for alpha in (5e-324, 1e-200, 1.7e308):
+        refuses(ANCMM(3, alpha=alpha), X, "out of all proportion", "Eq. (19)")
+    refuses(ANCMM(3, penalty=1e200), X, "out of all proportion")
+    refuses(ANCMM(3, penalty=10**400), X, "positive, finite")
+    refuses(ANCMM(3), X * 1e-200, "so close together")
+    refuses(ANCMM(3, tol=None), X, "between 0 and 1")
+    refuses(ANCMM(3, n_jobs=0), X, "n_jobs=0")
+    refuses(ANCMM(3, verbose=-1), X, "verbose=-1")
+    refuses(ANCMM(3, self_neighbor=np.array([1, 2])), X, "self_neighbor")
+
+
+def test_equal_distances_are_not_called_duplicates():
+    model = ANCMM(3, self_neighbor=False)
+    refuses(model, np.eye(30), "cost the same", "pass a number as alpha")
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-20, 1e200])
+def test_the_cosine_does_not_see_lengths(size, recwarn):
+    wanted = ANCMM(3, metric="cosine").fit(X).labels_
+    assert (ANCMM(3, metric="cosine").fit(X * size).labels_ == wanted).all()
+
+
+def test_a_row_of_a_table_with_too_few_candidates_is_named():
+    table = csr_array(pairwise_distances(X)).tolil()
+    table[7] = 0
+    table[7, 3] = 1.0
+    refuses(ANCMM(3, metric="precomputed"), table.tocsr(), "point 7 has 2 candidates")
+
+
+def test_metrics_of_truth_values(recwarn):
+    flags = np.concatenate(
+        [X > q for q in np.quantile(X, [0.2, 0.4, 0.6, 0.8])], axis=1
+    )
+    for candidates in ("auto", None):
+        model = ANCMM(2, metric="jaccard", candidates=candidates, n_neighbors=60)
+        model.fit(flags)
+        assert (model.predict(flags) == model.labels_).all()
+    assert not any("boolean" in str(one.message) for one in recwarn)
+    refuses(ANCMM(2, metric="yule"), flags, "metric")
+
+
+def test_warnings_give_advice_that_can_be_followed():
+    with pytest.warns(ConvergenceWarning, match="graph that was given has 30"):
+        ANCMM(3, metric="affinity").fit(np.eye(30))
+    with pytest.warns(ConvergenceWarning, match="smaller penalty"):
+        ANCMM(2, n_neighbors=40, penalty=1e15, max_iter=5).fit(X)
+    with pytest.warns(ConvergenceWarning, match="two points or more"):
+        ANCMM(60, self_neighbor="lazy", n_neighbors=20, max_iter=9).fit(X)
+    chain = np.diag(np.ones(8), 1)
+    with pytest.warns(UserWarning, match="no total support"):
+        ANCMM(2, metric="affinity").fit(chain + chain.T)

@@ -52,4 +52,3 @@ def test_traces_are_no_edges():
     s = np.array([[0.5, 0.5 - 1e-13, 1e-13], [1.0, 0.0, 1e-11]])
     made = without_traces(s)
     assert (made > 0).tolist() == [[True, True, False], [True, False, True]]
-

@@ -3,18 +3,16 @@
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.sparse import csr_array, eye_array
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.backends.csr import Csr
-from bistochastic.candidates import distinct, fewest, of_affinities
 from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
+from bistochastic.cluster.problem import Problem, of_data, of_graph
+from bistochastic.cluster.remarks import remarks
 from bistochastic.cluster.steps import (
     Learned,
     Step,
@@ -25,28 +23,25 @@ from bistochastic.cluster.steps import (
 )
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, check_choice, several
-from bistochastic.core.protocols import Costs
+from bistochastic.core.errors import InputError
 from bistochastic.core.run import run
 from bistochastic.graph.objective import Objective, approximation
-from bistochastic.graph.simplex import (
-    k_nearest,
-    largest_alpha,
-    reach,
-    relaxed,
-    without_traces,
-)
-from bistochastic.input import Wanted, hold
+from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import Points
-from bistochastic.parameters import check_limits, checked_count, checked_positive
-from bistochastic.scaling.existence import scalable, support
+from bistochastic.parameters import (
+    Choice,
+    Count,
+    Fraction,
+    Positive,
+    check_jobs,
+    check_seed,
+)
+from bistochastic.scaling.existence import support
 from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import ky_fan
 
-NEIGHBORS = 15  # "auto"
-UPDATES = ("marcus", "exact")
 LAZY = "lazy"
-FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
+FARTHEST = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
 def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
@@ -105,57 +100,6 @@ class Penalty:
         if number < c:  # the rank of L is larger than n - c
             return 2.0 * lam
         return lam / 2.0 if number > c else lam
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What a run needs of the data.
-
-    Attributes
-    ----------
-    all_costs : Costs
-        At least k + 1 candidates of each point, for Eqs. (18) and (19).
-    costs : Costs
-        The candidates of the loop.
-    k : int
-        Number of neighbors.
-    alpha : float or array of shape (n,)
-        Weight of the squared norm.
-    points : Points or None
-        The points, if the data are such.
-    limited : int
-        How many candidates stand for all; 0 if all are there, or not wanted.
-    given : Learned or None
-        The first graph, if the data are a graph.
-    """
-
-    all_costs: Costs
-    costs: Costs
-    k: int
-    alpha: Any
-    points: Any = None
-    limited: int = 0
-    given: Learned | None = None
-
-    @property
-    def mean_alpha(self):
-        """The mean of alpha over the rows."""
-        return float(np.mean(on_cpu(self.alpha)))
-
-    def weights(self, m):
-        """Return the rows of the relaxed problem for costs m, Eqs. (14), (15)."""
-        if np.ndim(self.alpha):
-            return m.weigh(partial(_relaxed), self.alpha)
-        return m.weigh(partial(_relaxed, alpha=self.alpha))
-
-    def open_rows(self, m):
-        """Count rows in which a candidate that was left out could have a weight."""
-        farthest = self.costs.reduce(partial(_farthest))
-        if np.ndim(self.alpha):
-            limit = m.reduce(lambda rows, a: reach(rows, a[:, None]), self.alpha)
-        else:
-            limit = m.reduce(partial(reach, alpha=self.alpha))
-        return int(np.count_nonzero(on_cpu(limit > farthest)))
 
 
 class ANCMM(GraphClusterer):
@@ -275,6 +219,23 @@ class ANCMM(GraphClusterer):
     0.983
     """
 
+    limits = {  # noqa: RUF012
+        "n_clusters": Count(1),
+        "n_neighbors": Count(1, "auto"),
+        "alpha": Positive("mean", "row"),
+        "candidates": Count(1, "auto", None),
+        "penalty": Positive(None),
+        "self_neighbor": Choice(True, False, LAZY),
+        "graph_update": Choice("marcus", "exact"),
+        "scaling": Choice(*LIMITS),
+        "metric": check_metric,
+        "max_iter": Count(1),
+        "tol": Fraction(),
+        "n_jobs": check_jobs,
+        "random_state": check_seed,
+        "verbose": Count(0, True, False),
+    }
+
     def __init__(
         self,
         n_clusters=8,
@@ -356,7 +317,7 @@ class ANCMM(GraphClusterer):
                 f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; the "
                 "approximation is that of the fitted graph."
             )
-        if self._by_row:
+        if self.alpha == "row":
             raise InputError(
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
@@ -373,42 +334,8 @@ class ANCMM(GraphClusterer):
         return approximation(m, problem.alpha, rows, made.u, made.S)
 
     def _check(self):
-        checked_count("n_clusters", self.n_clusters)
-        for name, value in (
-            ("n_neighbors", self.n_neighbors),
-            ("candidates", 1 if self.candidates is None else self.candidates),
-        ):
-            if not (isinstance(value, str) and value == "auto"):
-                checked_count(name, value)
-        if not (isinstance(self.alpha, str) and self.alpha in ("mean", "row")):
-            checked_positive("alpha", self.alpha, '"mean", "row" or ')
-        if self.penalty is not None:
-            checked_positive("penalty", self.penalty, "None or ")
-        loops = self.self_neighbor
-        if not (isinstance(loops, bool) or (isinstance(loops, str) and loops == LAZY)):
-            raise InputError(
-                f"self_neighbor={loops!r}: self_neighbor must be True, False or "
-                f'"{LAZY}".'
-            )
-        check_choice("graph_update", self.graph_update, UPDATES)
-        check_choice("scaling", self.scaling, LIMITS)
-        check_metric(self.metric)
-        checked_count("max_iter", self.max_iter)
-        check_limits(0 if self.tol is None else self.tol, None)
-        if not isinstance(self.verbose, bool):
-            checked_count("verbose", self.verbose, 0)
-        if self.n_jobs is not None and not (
-            isinstance(self.n_jobs, Integral) and self.n_jobs != 0
-        ):
-            raise InputError(
-                f"n_jobs={self.n_jobs!r}: n_jobs must be None or a whole number other "
-                "than 0; -1 means all processors."
-            )
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise InputError(f"random_state: {error}.") from None
-        if self.graph_update == "exact" and self._by_row:
+        super()._check()
+        if self.graph_update == "exact" and self.alpha == "row":
             raise InputError(
                 'graph_update="exact" solves the symmetric problem of Eq. (13), which '
                 'has one alpha; alpha="row" goes with graph_update="marcus".'
@@ -418,10 +345,6 @@ class ANCMM(GraphClusterer):
                 f'alpha={self.alpha!r}: with metric="affinity" alpha is fixed, so that '
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
-
-    @property
-    def _by_row(self):
-        return isinstance(self.alpha, str) and self.alpha == "row"
 
     def _learn(self, X):
         n, c = X.shape[0], int(self.n_clusters)
@@ -454,122 +377,33 @@ class ANCMM(GraphClusterer):
         watch.end()
         learned = self._fitted(done.value, problem)
         learned |= {"history_": watch.history, "n_iter_": done.n_iter}
-        return learned, self._remarks(done.value, watch.history, problem)
+        return learned, remarks(self, done.value, watch.history, problem.limited)
 
     def _problem(self, X):
-        """Return what a run needs of the data."""
         loops = self.self_neighbor is True
         if self.metric == "affinity":
-            return self._affinity_problem(X, loops)
-        k = self._neighbors(*fewest(X, loops=loops, pairs=self.metric in PAIRS), loops)
-        wanted = k if self.candidates == "auto" else self.candidates
-        wanted = wanted if wanted is None else int(wanted)
-        if wanted is not None and wanted < k:
-            raise InputError(
-                f"candidates={wanted} is less than n_neighbors={k}; every neighbor is "
-                "a candidate."
-            )
-        found, points = self._candidates(X, k, wanted, loops)
-        self._check_distinct(found.costs, loops)
-        return Problem(
-            all_costs=found.costs,
-            costs=found.costs if wanted is None else found.costs.closest(wanted),
-            k=k,
-            alpha=self._alpha(found.costs, k),
-            points=points,
-            limited=found.limited,
+            return of_graph(X, self._scale, loops=loops)
+        return of_data(
+            X,
+            int(self.n_clusters),
+            n_neighbors=self.n_neighbors,
+            candidates=self.candidates,
+            alpha=self.alpha,
+            metric=self.metric,
+            loops=loops,
+            n_jobs=self.n_jobs,
         )
-
-    def _alpha(self, costs, k):
-        """Return alpha by the plain distances, Eq. (19)."""
-        largest = on_cpu(costs.reduce(partial(largest_alpha, k=k)))
-        proper = largest > 0  # not so among duplicates
-        if not isinstance(self.alpha, str):
-            return self._checked(float(self.alpha), largest)
-        if not proper.any():
-            if int(self.n_clusters) in (1, largest.size):
-                return 1.0  # not used
-            raise InputError(
-                f"The {k + 1} nearest candidates of every point cost the same, as "
-                "duplicates do, so that Eq. (19) gives alpha = 0. Raise "
-                f"n_neighbors={k}, drop duplicates, or pass a number as alpha."
-            )
-        mean = float(largest[proper].mean())
-        if not self._by_row:
-            return mean
-        return costs.vector(np.where(proper, largest, mean))
-
-    def _checked(self, alpha, largest):
-        """Return a number given for alpha if it is of any use beside Eq. (19)."""
-        mean = float(largest.mean())
-        if mean and not 1 / FARTHEST < alpha / mean < FARTHEST:
-            raise InputError(
-                f"alpha={alpha:g} is out of all proportion to the distances: Eq. (19) "
-                f"gives {mean:.3g}."
-            )
-        return alpha
 
     def _lambda(self, problem):
         """Return the first lambda."""
         mean = problem.mean_alpha
         start = mean if self.penalty is None else float(self.penalty)
-        if not 1 / FARTHEST**2 < start / mean < FARTHEST**2:
+        if not 1 / FARTHEST < start / mean < FARTHEST:
             raise InputError(
                 f"penalty={start:g} is out of all proportion to alpha, {mean:.3g}, "
                 "where lambda starts by default."
             )
         return start
-
-    def _affinity_problem(self, X, loops):
-        held = hold(X, Wanted("X"))
-        ready = scalable(held.graph, "regularize")
-        done = self._scale(ready.graph)
-        A = ready.graph.scaled(done.value)
-        entries = A.entries(0.0)
-        products = ready.graph.n_products
-        graph = Learned(
-            A, done.value, -A.sq_norm(), done.residual, products, shift=ready.shift
-        )
-        costs = of_affinities(entries, loops=loops).costs
-        k = max(1, round(entries.nnz / A.n))
-        return Problem(costs, costs, k, 0.5, given=graph)
-
-    def _neighbors(self, available, row, loops):
-        """Return k, which needs k + 1 candidates of every point."""
-        own = ", itself included" if loops else ""
-        least = f"point {row} has {several(available, 'candidate')}{own}"
-        k = self.n_neighbors
-        if isinstance(k, str):
-            k = min(NEIGHBORS, available - 1)
-            if k < 1 or (k == 1 and loops and available > 2):
-                raise InputError(
-                    f"Too few candidates: {least}, and Eq. (19) takes one more than "
-                    "there are neighbors. Add points, or entries to their rows."
-                )
-        elif loops and k == 1:
-            raise InputError(
-                "n_neighbors=1 counts the point itself and leaves it no neighbor. Pass "
-                "2 or more, or self_neighbor=False."
-            )
-        k = int(k)
-        if k >= available:
-            raise InputError(
-                f"n_neighbors={k} needs more than {k} candidates of every point, since "
-                f"Eq. (19) looks at one more, but {least}. Lower n_neighbors, or add "
-                "points."
-            )
-        return k
-
-    def _check_distinct(self, costs, loops):
-        twins = costs.reduce(lambda m: (m == 0).sum(axis=1)) > loops
-        if int(self.n_clusters) > twins.size - np.count_nonzero(twins):
-            number = distinct(costs)
-            if int(self.n_clusters) > number:
-                raise InputError(
-                    f"n_clusters={self.n_clusters}, but X has only "
-                    f"{several(number, 'distinct row')}; points at distance 0 cannot "
-                    "be told apart."
-                )
 
     def _first(self, problem):
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
@@ -642,82 +476,9 @@ class ANCMM(GraphClusterer):
             "_n_others": problem.k - (self.self_neighbor is True),
         }
 
-    def _remarks(self, step, history, problem):
-        """Return the warnings that a user should read."""
-        remarks = []
-        if step.number != int(self.n_clusters):
-            remarks.append((ConvergenceWarning, self._missed(step, history)))
-        if step.graph.residual > self.tol:
-            remarks.append(
-                (
-                    ConvergenceWarning,
-                    f"The row sums of the graph are off by {step.graph.residual:.1e}, "
-                    f"more than tol={self.tol:g}.",
-                )
-            )
-        shifted = sum(record["shift"] > 0 for record in history)
-        if shifted and self.self_neighbor is False:
-            remarks.append(
-                (
-                    UserWarning,
-                    f"{several(shifted, 'graph')} of {len(history)} had no total "
-                    "support (Corollary 1), so that (1 / n_neighbors) I was added. "
-                    "self_neighbor=True makes sure of it (Theorem 2).",
-                )
-            )
-        worst = max(record["open_rows"] for record in history)
-        if problem.limited and worst:
-            remarks.append(
-                (
-                    UserWarning,
-                    f"The {problem.limited} nearest candidates stood for all points, "
-                    f"and in up to {several(worst, 'row')} of a step others could have "
-                    "had a weight. candidates=m makes the table wider.",
-                )
-            )
-        return remarks
-
-    def _missed(self, step, history):
-        """Say that the number of components is another one, and what to do."""
-        c = int(self.n_clusters)
-        said = (
-            f"The graph has {several(step.number, 'component')}, not n_clusters={c}, "
-            f"after {several(len(history), 'step')}."
-        )
-        numbers = [record["n_components"] for record in history]
-        if numbers[0] > c and self.metric == "affinity":
-            return f"{said} The graph that was given has {numbers[0]} already."
-        if numbers[0] > c:
-            return (
-                f"{said} The first graph had {numbers[0]} already, and a penalty does "
-                "not join them; more neighbors do: raise n_neighbors."
-            )
-        if min(numbers[1:], default=0) > c:
-            return f"{said} Start with a smaller penalty, or raise max_iter."
-        if max(numbers) < c:
-            said = f"{said} Raise max_iter, or start with a larger penalty."
-            if self.self_neighbor is not True and 2 * c > step.labels.size:
-                said += (
-                    " Without self_neighbor=True a component has two points or more."
-                )
-            return said
-        return (
-            f"{said} Lambda jumps over it; another n_neighbors or alpha may reach it."
-        )
-
 
 def _singletons(n, alpha):
     """Return the one step of a fit in which every point is a cluster of its own."""
     graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
     value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
     return Step(graph, np.eye(n), 0.0, n, np.arange(n), value)
-
-
-def _relaxed(m, alpha):
-    """Solve rows of Eq. (14); alpha is a number or one for each row."""
-    return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
-
-
-def _farthest(m):
-    xp = array_namespace(m)
-    return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)

@@ -19,7 +19,7 @@ from bistochastic.core.errors import (
     several,
 )
 from bistochastic.graph.simplex import k_nearest
-from bistochastic.neighbors import Points, nearest_to
+from bistochastic.neighbors import nearest_to
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -113,8 +113,8 @@ METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS - NO_DISTANCES
 class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer that learns a graph whose components are the clusters.
 
-    A method gives `_check`, which looks at its parameters, and `_learn`, which makes
-    of the data the fitted attributes and a list of warnings.
+    A method gives `limits`, a check for each parameter, and `_learn`, which makes of
+    the data the fitted attributes and a list of warnings.
     """
 
     @with_callbacks
@@ -238,14 +238,10 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 )
         return X
 
-    def _candidates(self, X, k, wanted, loops):
-        """Return the costs of the candidates, and the points to predict with."""
-        if self.metric == "precomputed":
-            take = candidates.of_table if issparse(X) else candidates.of_distances
-            return take(X, loops=loops), None
-        points = Points.of(X, self.metric)
-        made = candidates.of_points(points, k, wanted, loops=loops, n_jobs=self.n_jobs)
-        return made, points
+    def _check(self):
+        """Look at each parameter on its own."""
+        for name, check in self.limits.items():
+            check(name, getattr(self, name))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -255,11 +251,11 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return tags
 
 
-def check_metric(metric):
+def check_metric(name, metric):
     """Refuse a metric that is not known."""
     if not (callable(metric) or (isinstance(metric, str) and metric in METRICS)):
         raise InputError(
-            f"metric={metric!r}: metric must be a function of two rows or one of "
+            f"{name}={metric!r}: {name} must be a function of two rows or one of "
             f"{', '.join(sorted(METRICS))}."
         )
 

@@ -1,0 +1,230 @@
+"""From data to what Algorithm 2 needs: candidates, k, alpha by Eq. (19)."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.sparse import issparse
+
+from bistochastic.candidates import (
+    distinct,
+    fewest,
+    of_affinities,
+    of_distances,
+    of_points,
+    of_table,
+)
+from bistochastic.cluster.steps import Learned
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError, several
+from bistochastic.core.protocols import Costs
+from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
+from bistochastic.input import Wanted, hold
+from bistochastic.neighbors import Points
+from bistochastic.scaling.existence import scalable
+
+NEIGHBORS = 15  # "auto"
+FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a run needs of the data.
+
+    Attributes
+    ----------
+    all_costs : Costs
+        At least k + 1 candidates of each point, for Eqs. (18) and (19).
+    costs : Costs
+        The candidates of the loop.
+    k : int
+        Number of neighbors.
+    alpha : float or array of shape (n,)
+        Weight of the squared norm.
+    points : Points or None
+        The points, if the data are such.
+    limited : int
+        How many candidates stand for all; 0 if all are there, or not wanted.
+    given : Learned or None
+        The first graph, if the data are a graph.
+    """
+
+    all_costs: Costs
+    costs: Costs
+    k: int
+    alpha: Any
+    points: Any = None
+    limited: int = 0
+    given: Learned | None = None
+
+    @property
+    def mean_alpha(self):
+        """The mean of alpha over the rows."""
+        return float(np.mean(on_cpu(self.alpha)))
+
+    def weights(self, m):
+        """Return the rows of the relaxed problem for costs m, Eqs. (14), (15)."""
+        if np.ndim(self.alpha):
+            return m.weigh(_relaxed, self.alpha)
+        return m.weigh(partial(_relaxed, alpha=self.alpha))
+
+    def open_rows(self, m):
+        """Count rows in which a candidate that was left out could have a weight."""
+        farthest = self.costs.reduce(_farthest)
+        if np.ndim(self.alpha):
+            limit = m.reduce(lambda rows, a: reach(rows, a[:, None]), self.alpha)
+        else:
+            limit = m.reduce(partial(reach, alpha=self.alpha))
+        return int(np.count_nonzero(on_cpu(limit > farthest)))
+
+
+def of_data(X, c, *, n_neighbors, candidates, alpha, metric, loops, n_jobs):
+    """Choose k, the candidates and alpha for points or distances.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Points, or distances.
+    c : int
+        Number of clusters.
+    n_neighbors, candidates, alpha, metric, n_jobs
+        As ANCMM takes them.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Problem
+        What a run needs.
+    """
+    given = metric == "precomputed"
+    k = _neighbors(n_neighbors, X.shape[0], *fewest(X, loops=loops, pairs=given), loops)
+    wanted = k if candidates == "auto" else candidates
+    wanted = wanted if wanted is None else int(wanted)
+    if wanted is not None and wanted < k:
+        raise InputError(
+            f"candidates={wanted} is less than n_neighbors={k}; every neighbor is a "
+            "candidate."
+        )
+    points = None
+    if given:
+        found = (of_table if issparse(X) else of_distances)(X, loops=loops)
+    else:
+        points = Points.of(X, metric)
+        found = of_points(points, k, wanted, loops=loops, n_jobs=n_jobs)
+    _check_distinct(found.costs, c, loops)
+    return Problem(
+        all_costs=found.costs,
+        costs=found.costs if wanted is None else found.costs.closest(wanted),
+        k=k,
+        alpha=_alpha(found.costs, k, alpha, c),
+        points=points,
+        limited=found.limited,
+    )
+
+
+def of_graph(X, scale, *, loops):
+    """Take a graph: M(X) is the first graph, and what the rows stay near to.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, n)
+        Symmetric affinities. Without total support a tenth of the mean row sum is
+        added to the diagonal.
+    scale : callable
+        Finds the diagonal of D.
+    loops : bool
+        Whether a point may keep weight for itself.
+
+    Returns
+    -------
+    Problem
+        What a run needs.
+    """
+    ready = scalable(hold(X, Wanted("X")).graph, "regularize")
+    done = scale(ready.graph)
+    A = ready.graph.scaled(done.value)
+    entries = A.entries(0.0)
+    graph = Learned(
+        S=A,
+        u=done.value,
+        cost=-A.sq_norm(),
+        residual=done.residual,
+        n_products=ready.graph.n_products,
+        shift=ready.shift,
+    )
+    costs = of_affinities(entries, loops=loops).costs
+    k = max(1, round(entries.nnz / A.n))
+    return Problem(costs, costs, k, 0.5, given=graph)
+
+
+def _neighbors(k, n, available, row, loops):
+    """Return k, which needs k + 1 candidates of every point."""
+    own = ", itself included" if loops else ""
+    least = f"point {row} has {several(available, 'candidate')}{own}"
+    if k == "auto":
+        k = min(NEIGHBORS, available - 1)
+        if k < 1 or (k == 1 and loops and n > 2):
+            raise InputError(
+                f"Too few candidates: {least}, and Eq. (19) takes one more than there "
+                "are neighbors. Add points, or entries to their rows."
+            )
+    elif loops and k == 1:
+        raise InputError(
+            "n_neighbors=1 counts the point itself and leaves it no neighbor. Pass 2 "
+            "or more, or self_neighbor=False."
+        )
+    if int(k) >= available:
+        raise InputError(
+            f"n_neighbors={k} needs more than {k} candidates of every point, since Eq. "
+            f"(19) looks at one more, but {least}. Lower n_neighbors, or add points."
+        )
+    return int(k)
+
+
+def _check_distinct(costs, c, loops):
+    twins = costs.reduce(lambda m: (m == 0).sum(axis=1)) > loops
+    if c > twins.size - np.count_nonzero(twins):
+        number = distinct(costs)
+        if c > number:
+            raise InputError(
+                f"n_clusters={c}, but X has only {several(number, 'distinct row')}; "
+                "points at distance 0 cannot be told apart."
+            )
+
+
+def _alpha(costs, k, alpha, c):
+    """Return alpha, by the plain distances unless it is a number, Eq. (19)."""
+    largest = on_cpu(costs.reduce(partial(largest_alpha, k=k)))
+    proper = largest > 0  # not so among duplicates
+    mean = float(largest[proper].mean()) if proper.any() else 0.0
+    if not isinstance(alpha, str):
+        if mean and not 1 / FARTHEST < float(alpha) / mean < FARTHEST:
+            raise InputError(
+                f"alpha={alpha:g} is out of all proportion to the distances, for which "
+                f"Eq. (19) gives {mean:.3g}."
+            )
+        return float(alpha)
+    if mean == 0:
+        if c in (1, largest.size):
+            return 1.0  # the first graph is the last
+        raise InputError(
+            f"The {k + 1} nearest candidates of every point cost the same, as "
+            f"duplicates do, so that Eq. (19) gives alpha = 0. Raise n_neighbors={k}, "
+            "drop duplicates, or pass a number as alpha."
+        )
+    if alpha == "mean":
+        return mean
+    return costs.vector(np.where(proper, largest, mean))
+
+
+def _relaxed(m, alpha):
+    """Solve rows of Eq. (14); alpha is a number or one for each row."""
+    return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
+
+
+def _farthest(m):
+    xp = array_namespace(m)
+    return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)

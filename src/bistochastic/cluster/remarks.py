@@ -1,0 +1,88 @@
+"""What a user should be told after a fit, as warnings."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+from bistochastic.core.errors import several
+
+
+def remarks(model, step, history, limited):
+    """Return the warnings after a fit, as pairs of category and sentence.
+
+    Parameters
+    ----------
+    model : GraphClusterer
+        What was fitted; its parameters say what was wanted.
+    step : Step
+        The step that it ended with.
+    history : list of dict
+        All steps.
+    limited : int
+        How many candidates stood for all points; 0 if none did.
+
+    Returns
+    -------
+    list of (type, str)
+        What to say.
+    """
+    said = []
+    if step.number != model.n_clusters:
+        said.append((ConvergenceWarning, _missed(model, step, history)))
+    if step.graph.residual > model.tol:
+        worst = f"{step.graph.residual:.1e}, more than tol={model.tol:g}"
+        said.append(
+            (ConvergenceWarning, f"The row sums of the graph are off by {worst}.")
+        )
+    shifted = sum(record["shift"] > 0 for record in history)
+    if history[0]["shift"] and model.metric == "affinity":
+        said.append(
+            (
+                UserWarning,
+                "The given graph has no total support (Corollary 1), so that "
+                f"{history[0]['shift']:.3g} was added to its diagonal.",
+            )
+        )
+    elif shifted and model.self_neighbor is False:
+        said.append(
+            (
+                UserWarning,
+                f"{several(shifted, 'graph')} of {len(history)} had no total support "
+                "(Corollary 1), so that (1 / n_neighbors) I was added. "
+                "self_neighbor=True makes sure of it (Theorem 2).",
+            )
+        )
+    worst = max(record["open_rows"] for record in history)
+    if limited and worst:
+        said.append(
+            (
+                UserWarning,
+                f"The {limited} nearest candidates stood for all points, and in up to "
+                f"{several(worst, 'row')} of a step others could have had a weight. "
+                "candidates=m makes the table wider.",
+            )
+        )
+    return said
+
+
+def _missed(model, step, history):
+    """Say that the number of components is another one, and what to do."""
+    c = model.n_clusters
+    said = (
+        f"The graph has {several(step.number, 'component')}, not n_clusters={c}, after "
+        f"{several(len(history), 'step')}."
+    )
+    numbers = [record["n_components"] for record in history]
+    if numbers[0] > c and model.metric == "affinity":
+        return f"{said} The graph that was given has {numbers[0]} already."
+    if numbers[0] > c:
+        return (
+            f"{said} The first graph had {numbers[0]} already, and a penalty does not "
+            "join them; more neighbors do: raise n_neighbors."
+        )
+    if min(numbers[1:], default=0) > c:
+        return f"{said} Start with a smaller penalty, or raise max_iter."
+    if max(numbers) >= c:
+        return f"{said} Lambda jumps over it; another n_neighbors or alpha may do."
+    said = f"{said} Raise max_iter, or start with a larger penalty."
+    if model.self_neighbor is not True and 2 * c > step.labels.size:
+        said += " Without self_neighbor=True a component has two points or more."
+    return said
