@@ -8,16 +8,16 @@ PYTEST := $(BIN)/python -m pytest
 .PHONY: help demo examples test test-extras check bench clean
 
 help:
-	@echo "make demo         scale a built-in clustered graph and say what happened"
+	@echo "make demo         cluster a built-in data set, scale a graph, leave a picture"
 	@echo "make examples     run the examples, pictures into build/examples"
 	@echo "make test         run the tests that need only the core"
 	@echo "make test-extras  install the extras (torch, pandas, POT) and run all tests"
 	@echo "make check        style, spelling, layers, docstrings, types"
-	@echo "make bench        the mapping and the projection against their peers,"
-	@echo "                  about a quarter of an hour"
+	@echo "make bench        mapping, projection and eigensolver against their peers,"
+	@echo "                  about half an hour"
 
-demo: $(VENV)/core
-	$(BIN)/python -m bistochastic.demo
+demo: $(VENV)/demo
+	$(BIN)/python -m bistochastic.demo build
 
 examples: $(VENV)/test
 	$(BIN)/python examples/pictures.py build/examples
@@ -39,6 +39,8 @@ check: $(VENV)/check
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/marcus.py
 	$(BIN)/python benchmarks/projection.py
+	$(BIN)/python benchmarks/spectrum.py
+	$(BIN)/python benchmarks/approximation.py
 
 $(VENV)/core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +48,10 @@ $(VENV)/core: pyproject.toml
 	@echo "Setting up $(VENV), about half a minute ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
+	touch $@
+
+$(VENV)/demo: $(VENV)/core
+	$(PIP) --editable '.[examples]'
 	touch $@
 
 $(VENV)/test: $(VENV)/core

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -28,7 +29,12 @@ def run(monkeypatch, tmp_path):
 
 def test_every_example_has_a_test_here():
     names = {file.stem for file in EXAMPLES.glob("plot_*.py")}
-    assert names == {"plot_kernel", "plot_contact_map", "plot_sparse_transport"}
+    assert names == {
+        "plot_clusters",
+        "plot_kernel",
+        "plot_contact_map",
+        "plot_sparse_transport",
+    }
 
 
 def test_kernel(run, capsys):
@@ -54,3 +60,11 @@ def test_sparse_transport(run, capsys):
     assert abs(made["costs"][-1] - made["cheapest"]) < 1e-4
     assert made["result"].support.kind == "partial"
     assert "pairs are within reach" in capsys.readouterr().out
+
+
+def test_clusters_are_the_components(run):
+    made = run("clusters")
+    for name, (_, y, c) in made["sets"].items():
+        model = made["models"][name]
+        assert model.n_components_ == c
+        assert adjusted_rand_score(y, model.labels_) == 1.0

@@ -1,13 +1,23 @@
-"""What ``make demo`` shows: a clustered graph, scaled five ways."""
+"""What ``make demo`` shows: Wine clustered as in the paper, and a graph scaled."""
 
+import sys
 import textwrap
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import minmax_scale
 
-from bistochastic import SupportError, marcus_mapping, support
+from bistochastic import ANCMM, SupportError, marcus_mapping, support
 from bistochastic.datasets.toy import planted_graph
+from bistochastic.metrics import (
+    clustering_accuracy,
+    normalized_mutual_information,
+    purity,
+)
 from bistochastic.scaling.marcus import LIMITS
 
 KNOWN_AS = {
@@ -19,7 +29,95 @@ KNOWN_AS = {
 }
 
 
-def main():
+COLORS = ("#0072b2", "#e69f00", "#009e73")
+SCORES = {
+    "ACC": clustering_accuracy,
+    "NMI": normalized_mutual_information,
+    "PUR": purity,
+}
+
+
+def main(folder="build"):
+    """Cluster a built-in data set, scale a built-in graph, and leave a picture."""
+    scale()
+    picture = cluster(Path(folder))
+    print(f"The picture: {picture}" if picture else "No picture: install matplotlib.")
+
+
+def cluster(folder):
+    """Cluster Wine as the paper does, say what came out, and draw it."""
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X)
+    print("\nWine, 178 points, columns scaled to [0, 1]: ANCMM.paper(3, 30)\n")
+    model = ANCMM.paper(n_clusters=3, n_neighbors=30).fit(X)
+    print(f"  {'step':>4} {'lambda':>9} {'components':>10} {'objective':>10}")
+    for step, record in enumerate(model.history_, start=1):
+        print(
+            f"  {step:>4} {record['penalty']:>9.3g} {record['n_components']:>10} "
+            f"{record['objective']:>10.4f}"
+        )
+    S = model.affinity_matrix_
+    off = abs(S.sum(axis=1) - 1).max()
+    sizes = ", ".join(map(str, np.bincount(model.labels_)))
+    scores = ", ".join(
+        f"{name} {100 * score(y, model.labels_):.1f}" for name, score in SCORES.items()
+    )
+    print()
+    say(
+        f"The graph has {S.nnz:,} weights, row sums within {off:.0e} of one, and falls "
+        f"apart into {model.n_components_} components, the clusters: {sizes} points. "
+        f"Against the three cultivars: {scores}. The paper prints 98.3, 92.6, 98.3."
+    )
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = draw(plt, X, model)
+    figure.savefig(folder / "demo.png", dpi=150)
+    plt.close(figure)
+    return folder / "demo.png"
+
+
+def draw(plt, X, model):
+    """Draw the data with the learned graph, the graph as a matrix, the convergence."""
+    figure, (left, middle, right) = plt.subplots(
+        1, 3, figsize=(13.5, 4.2), layout="constrained"
+    )
+    figure.get_layout_engine().set(wspace=0.06)
+    labels, S = model.labels_, model.affinity_matrix_.tocoo()
+    plane = PCA(2).fit_transform(X)
+    i, j = S.coords
+    upper = i < j
+    for a, b, weight in zip(i[upper], j[upper], S.data[upper], strict=True):
+        left.plot(
+            *plane[[a, b]].T, color="0.5", linewidth=12 * weight, alpha=0.5, zorder=1
+        )
+    for label, color in enumerate(COLORS):
+        left.scatter(
+            *plane[labels == label].T, s=18, color=color, zorder=2,
+            label=f"cluster {label}: {np.sum(labels == label)} points",
+        )  # fmt: skip
+    left.set(title="Data and learned graph", xlabel="PC 1", ylabel="PC 2")
+    left.legend(fontsize=8)
+    order = np.argsort(labels, kind="stable")
+    ordered = model.affinity_matrix_.toarray()[np.ix_(order, order)]
+    image = middle.imshow(ordered**0.5, cmap="Greys", interpolation="nearest")
+    middle.set(title="The graph as a matrix, points by cluster")
+    figure.colorbar(image, ax=middle, label="square root of the weight", shrink=0.8)
+    steps = np.arange(1, len(model.history_) + 1)
+    right.plot(steps, [h["objective"] for h in model.history_], "o-", color=COLORS[0])
+    right.set(title="Convergence", xlabel="step")
+    right.set_ylabel("objective, Eq. (10)", color=COLORS[0])
+    number = right.twinx()
+    found = [h["n_components"] for h in model.history_]
+    number.step(steps, found, where="mid", color=COLORS[1])
+    number.set_ylabel("components", color="#a06a00")
+    number.set_yticks(range(max(found) + 2))
+    return figure
+
+
+def scale():
     """Scale a built-in clustered graph and say what happened."""
     S, labels = planted_graph(5000, 5)
     rows = S.sum(axis=1)
@@ -93,4 +191,4 @@ def _without_support():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -573,7 +573,7 @@ def test_unsorted_and_read_only_tables_stay_as_they_are(metric, rng):
 
 def test_the_exact_update_says_what_no_digits_are_left_for():
     far = np.concatenate([X, [[1e20] * 3]])
-    model = ANCMM(3, graph_update="exact", self_neighbor=False, alpha=1e32)
+    model = ANCMM(3, graph_update="exact", self_neighbor=False)
     refuses(model, far, "point 90", "self_neighbor=True")
     model = ANCMM(3, graph_update="exact", penalty=1e20)
     with pytest.warns(ConvergenceWarning):
