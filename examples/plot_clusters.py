@@ -2,8 +2,8 @@
 Clusters that are the components of a graph
 ===========================================
 
-Two moons and three rings, clustered by ANCMM: the learned graph is doubly stochastic and
-falls apart into the clusters. The lines are its edges.
+Two moons and three rings, clustered by ANCMM: the learned graph is doubly stochastic
+and falls apart into the clusters. The lines are its edges.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ def rings(rng, sizes=(60, 120, 180)):
     """Draw points on circles around one another."""
     labels = np.repeat(np.arange(len(sizes)), sizes)
     angle = rng.uniform(0, 2 * np.pi, labels.size)
-    radius = labels + 1 + 0.06 * rng.standard_normal(labels.size)
+    radius = 1 + labels + 0.09 * rng.standard_normal(labels.size)
     return radius[:, None] * np.c_[np.cos(angle), np.sin(angle)], labels
 
 
@@ -31,11 +31,11 @@ models = {}
 figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
 
 for row, (name, (X, y, c)) in zip(axes, sets.items(), strict=True):
-    model = models[name] = ANCMM(c, n_neighbors=10).fit(X)
+    model = models[name] = ANCMM(c, n_neighbors=13).fit(X)
     print(f"{name}: {model.n_components_} components in {model.n_iter_} steps,")
     print(f"  adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
     # The first graph, before the penalty pulls it apart, is that of a fit of one step.
-    first = ANCMM(1, n_neighbors=10).fit(X)
+    first = ANCMM(1, n_neighbors=13).fit(X)
     for axis, fitted in ((row[0], first), (row[1], model)):
         i, j = fitted.affinity_matrix_.tocoo().coords
         axis.add_collection(LineCollection(X[np.c_[i, j]], colors="0.6", lw=0.5))
