@@ -633,3 +633,15 @@ def test_warnings_give_advice_that_can_be_followed():
     chain = np.diag(np.ones(8), 1)
     with pytest.warns(UserWarning, match="no total support"):
         ANCMM(2, metric="affinity").fit(chain + chain.T)
+
+
+@pytest.mark.parametrize("update", ["marcus", "exact"])
+def test_a_given_graph_without_loops(update, recwarn):
+    moons, y = make_moons(200, noise=0.05, random_state=0)
+    A = kneighbors_graph(moons, 12).toarray()
+    A = np.maximum(A, A.T)
+    for loops in (True, False, "lazy"):
+        model = ANCMM(2, metric="affinity", self_neighbor=loops, graph_update=update)
+        model.fit(A)
+        np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
+        assert adjusted_rand_score(y, model.labels_) == 1.0

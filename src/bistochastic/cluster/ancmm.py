@@ -416,7 +416,7 @@ class ANCMM(GraphClusterer):
     def _update(self, problem):
         """Return the function that makes a graph of costs, lines 4-6."""
         shift = 1 / problem.k if self.self_neighbor == LAZY else 0.0
-        loops = self.self_neighbor is True
+        loops = self._all_loops
 
         def update(m):
             if self.graph_update == "exact":
@@ -434,12 +434,17 @@ class ANCMM(GraphClusterer):
         """Return the function that says what to add to the diagonal of a graph."""
 
         def loop(S):
-            if self.self_neighbor is True:
+            if self._all_loops:
                 return 0.0
             lost = self.self_neighbor == LAZY or support(S).kind != "total"
             return 1.0 / problem.k if lost else 0.0
 
         return loop
+
+    @property
+    def _all_loops(self):
+        """Whether every point is its own candidate; a given graph may have no loops."""
+        return self.self_neighbor is True and self.metric != "affinity"
 
     def _scale(self, S):
         return diagonal_of(S, method=self.scaling, tol=self.tol)

@@ -41,13 +41,14 @@ def remarks(model, step, history, limited):
                 f"{history[0]['shift']:.3g} was added to its diagonal.",
             )
         )
-    elif shifted and model.self_neighbor is False:
+    elif shifted and model.self_neighbor != "lazy":
         said.append(
             (
                 UserWarning,
                 f"{several(shifted, 'graph')} of {len(history)} had no total support "
-                "(Corollary 1), so that (1 / n_neighbors) I was added. "
-                "self_neighbor=True makes sure of it (Theorem 2).",
+                "(Corollary 1), so that a multiple of the identity was added. A "
+                "positive diagonal makes sure of it (Theorem 2): self_neighbor=True, "
+                "and in a given graph entries on its diagonal.",
             )
         )
     worst = max(record["open_rows"] for record in history)
