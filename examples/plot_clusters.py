@@ -44,10 +44,16 @@ for row, (name, (X, y, c)) in zip(axes, sets.items(), strict=True):
         axis.set_xticks([])
         axis.set_yticks([])
     row[0].set_title(f"{name}: the first graph")
-    row[1].set_title(f"the learned graph: {c} components")
+    row[1].set_title(f"The learned graph: {c} components")
     lam = [max(record["penalty"], 1e-12) for record in model.history_[1:]]
     row[2].plot(range(2, model.n_iter_ + 1), lam, "o-", color="#0072b2")
-    row[2].set(yscale="log", xlabel="step", ylabel="penalty, doubled until it splits")
+    row[2].set(yscale="log", xlabel="step", title="The way there")
+    row[2].set_ylabel("penalty", color="#0072b2")
+    number = row[2].twinx()
+    found = [record["n_components"] for record in model.history_]
+    number.step(range(1, model.n_iter_ + 1), found, where="mid", color="#d55e00")
+    number.set_ylabel("components", color="#d55e00")
+    number.set_yticks(range(1, c + 1))
 
 # The first graph is connected; the penalty pulls it apart where it is thinnest.
 plt.show()

@@ -126,6 +126,13 @@ def of_table(D, *, loops):
         D.sum_duplicates()
     rows = np.repeat(np.arange(n), np.diff(D.indptr))
     others = rows != D.indices
+    stored = D.data[others]
+    if stored.size and stored.min() == stored.max() > 0:
+        raise InputError(
+            f"All stored distances are {stored[0]:g}. If they only say who is whose "
+            'neighbor, pass distances (mode="distance"), or the graph with '
+            'metric="affinity".'
+        )
     i, j, costs = rows[others], D.indices[others], squared(D.data[others])
     if loops:
         i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])

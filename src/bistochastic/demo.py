@@ -99,15 +99,20 @@ def draw(plt, X, model):
             label=f"cluster {label}: {np.sum(labels == label)} points",
         )  # fmt: skip
     left.set(title="Data and learned graph", xlabel="PC 1", ylabel="PC 2")
+    left.locator_params(nbins=5)
     left.legend(fontsize=8)
     order = np.argsort(labels, kind="stable")
     ordered = model.affinity_matrix_.toarray()[np.ix_(order, order)]
     image = middle.imshow(ordered**0.5, cmap="Greys", interpolation="nearest")
-    middle.set(title="The graph as a matrix, points by cluster")
+    ends = np.cumsum(np.bincount(labels))
+    middle.set(
+        title="The graph as a matrix, points by cluster",
+        xticks=ends, yticks=ends, xlabel="point", ylabel="point",
+    )  # fmt: skip
     figure.colorbar(image, ax=middle, label="square root of the weight", shrink=0.8)
     steps = np.arange(1, len(model.history_) + 1)
     right.plot(steps, [h["objective"] for h in model.history_], "o-", color=COLORS[0])
-    right.set(title="Convergence", xlabel="step")
+    right.set(title="Convergence: the penalty rises until it splits", xlabel="step")
     right.set_ylabel("objective, Eq. (10)", color=COLORS[0])
     number = right.twinx()
     found = [h["n_components"] for h in model.history_]

@@ -471,7 +471,7 @@ def test_progress_is_printed(capsys):
     model = ANCMM(3, n_neighbors=40, verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[-1].startswith("[ANCMM] lambda")
+    assert lines[-1].startswith(f"[ANCMM] step {model.n_iter_}: penalty")
     assert "3 components" in lines[-1]
 
 

@@ -112,42 +112,47 @@ class ANCMM(GraphClusterer):
         \quad \text{with} \quad rank(L_S) = n - c ,
 
     Eq. (8), so that its connected components are the clusters (Theorem 3). No k-means.
+    A penalty lambda on the c smallest eigenvalues of the Laplacian is doubled until the
+    graph falls apart, and halved where there are too many parts.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters c.
     n_neighbors : int or "auto", default="auto"
-        Number of neighbors k of a point in the first graph; it sets alpha by Eq. (19).
-        It counts the point itself if that is a neighbor. "auto" is 15, or what fewer
-        points allow.
+        Number of neighbors k of a point in the first graph, the point itself included
+        if it counts as a neighbor. "auto" is 15, or what fewer candidates allow. Few
+        neighbors make a graph that falls apart into crumbs, many one that joins
+        clusters; noisy data want more.
     alpha : {"mean", "row"} or float, default="mean"
-        Weight of the squared norm: the mean over the rows of the largest alpha that
-        gives k neighbors, Eq. (19), that of each row, or a number. It stays as the
-        plain distances set it while lambda moves.
+        Weight of the squared norm; the larger, the more neighbors get a weight. For
+        each row Eq. (19) has the largest alpha that gives k neighbors: "mean" takes the
+        mean of these, "row" lets each row have its own, so that points in sparse
+        regions are not cut off. Or a number. It does not change while lambda does.
     candidates : int, "auto" or None, default="auto"
-        Which points may become neighbors: that many nearest, "auto" the k nearest,
-        None all, as the paper has it. Of more than 4,096 points, 4 k nearest stand for
-        all; a warning says if others could have had a weight.
+        Which points may become neighbors as lambda grows: that many nearest; "auto"
+        the k nearest; None all, as in the paper. With None and more than 4,096 points,
+        4 k nearest stand for all, which gives the same graphs unless a warning says so.
     penalty : float, optional
-        First lambda; by default alpha.
+        Lambda to start with; by default alpha, or its mean.
     self_neighbor : bool or "lazy", default=True
-        Whether a point is its own neighbor, so that the mapping exists (Theorem 2).
-        With False, (1 / k) I is added, with a warning, where total support is lost;
-        with "lazy" it is always added.
+        Whether a point is its own neighbor. With True the Marcus mapping exists for
+        sure (Theorem 2). With False, I / k is added to a graph for which it does not,
+        and a warning says so; with "lazy" it is added to every graph.
     graph_update : {"marcus", "exact"}, default="marcus"
-        How a graph is made of the costs: by the relaxed problem and the mapping, or by
-        the exact solution of the coupled problem, Eq. (13).
-    scaling : str, default="auto"
-        Method of `marcus_mapping`; "alternating" is Algorithm 1. Where a published
-        method does not get there in 1,000 passes, "auto" goes on: the mapping is
-        unique.
+        How a graph is made of the costs: row by row and then mapped, Eqs. (14)-(17), or
+        by the exact solution of the problem that this stands for, Eq. (13).
+    scaling : {"auto", "newton", "damped", "alternating", "fixed_point"}, default="auto"
+        Method of `marcus_mapping`; "alternating" is Algorithm 1 of the paper. Where a
+        published method does not get there in 1,000 passes, "auto" goes on: the mapping
+        is unique.
     metric : str or callable, default="euclidean"
-        Distance whose square is the cost. "cosine" has cost 2 (1 - cos).
-        "precomputed": X holds distances, to be squared; a sparse X lists the
-        candidates of each point, as KNeighborsTransformer makes it: a stored zero is a
-        duplicate, what is not stored is no candidate. "affinity": X is a graph;
-        M(X) is the first graph and what the rows stay near to.
+        The distance; its square is the cost ("sqeuclidean" is the same as "euclidean").
+        "cosine" has cost 2 (1 - cos). "precomputed": X holds distances, not squared; a
+        sparse X lists the candidates of each point, as KNeighborsTransformer makes it:
+        a stored zero is a duplicate, what is not stored is no candidate. "affinity": X
+        is a graph of similarities; M(X) is the first graph and what the rows stay near
+        to.
     max_iter : int, default=50
         Most graphs to learn, the first one included.
     tol : float, default=1e-8
@@ -164,26 +169,32 @@ class ANCMM(GraphClusterer):
     labels_ : array of int of shape (n_samples,)
         The cluster of each point, numbered by first appearance.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
-        The doubly stochastic graph.
+        The doubly stochastic graph: of all steps the first whose number of components
+        is nearest to `n_clusters`.
     scaling_ : array of shape (n_samples,)
-        The diagonal of D, Eq. (17); with ``graph_update="exact"`` the potential of
-        Eq. (13).
+        The diagonal of D that made it doubly stochastic, Eq. (17); with
+        ``graph_update="exact"`` the potential a of Eq. (13).
     embedding_ : array of shape (n_samples, n_clusters)
-        The F that the graph was made with, Eq. (11).
+        The eigenvectors F that the graph was made with, Eq. (11); if it is the first
+        graph, its own.
     n_components_ : int
-        Number of components of the graph.
+        Number of connected components of the graph.
     n_clusters_ : int
-        Number of clusters, those in `labels_`.
+        Number of different labels: `n_components_`, but 1 if one cluster was asked for.
     n_neighbors_ : int or None
         The k that was used; None for affinities.
     alpha_ : array of shape (n_samples,)
         The alpha of each row.
     penalty_ : float
-        The lambda that the graph was made with; 0 if the first graph was right.
+        The lambda that the graph was made with; 0 for the first graph.
     history_ : list of dict
-        For each step: penalty, number and sizes of the components, the objective of
-        Eq. (10) and its parts, error of the row sums, products, the epsilon of Eq. (23)
-        relative to the squared norm, what was added to the diagonal, seconds.
+        A record of each step, to put into a data frame: "penalty" (lambda),
+        "n_components", "sizes" of these, "objective" of Eq. (10) and its terms
+        "objective_distance", "objective_norm" and "objective_penalty", "residual" (error
+        of the row sums), "n_products" of the scaling, "epsilon" of Eq. (23) relative to
+        the squared norm of the rows, "shift" (what was added to the diagonal),
+        "open_rows" (rows to which a candidate that was left out could matter),
+        "seconds", and "kept", whether the step is the result.
     n_iter_ : int
         Number of graphs learned, the first one included.
     converged_ : bool
@@ -203,7 +214,8 @@ class ANCMM(GraphClusterer):
     The paper's rule for lambda may end with another number of components; a warning
     says so then.
 
-    The distances are those of X as it is: scale the columns first.
+    The distances are those of X as it is: scale the columns first. A component may be a
+    single point: with the paper's rule, crumbs count as clusters.
 
     Examples
     --------
@@ -219,7 +231,7 @@ class ANCMM(GraphClusterer):
     0.983
     """
 
-    limits = {  # noqa: RUF012
+    _limits = {  # noqa: RUF012
         "n_clusters": Count(1),
         "n_neighbors": Count(1, "auto"),
         "alpha": Positive("mean", "row"),
@@ -270,7 +282,7 @@ class ANCMM(GraphClusterer):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_clusters, n_neighbors):
+    def paper(cls, n_clusters, n_neighbors, **options):
         """Make the estimator that runs Algorithm 2 as the paper prints it.
 
         All points are candidates, alpha is the mean of Eq. (19), lambda starts at
@@ -282,21 +294,22 @@ class ANCMM(GraphClusterer):
             Number of clusters.
         n_neighbors : int
             Number of neighbors, the point itself included.
+        **options : object
+            Other parameters, such as `verbose` or `metric`.
 
         Returns
         -------
         ANCMM
             The estimator, not fitted.
         """
-        return cls(
-            n_clusters,
-            n_neighbors=n_neighbors,
-            candidates=None,
-            scaling="alternating",
-        )
+        printed = {"candidates": None, "scaling": "alternating"}
+        return cls(n_clusters, n_neighbors=n_neighbors, **printed | options)
 
     def approximation(self, X):
         """Measure how near the mapping comes to the exact solution, Eqs. (20)-(23).
+
+        Both are made of the costs at `penalty_` and `embedding_`, whichever of the two
+        the fitted graph is.
 
         Parameters
         ----------
@@ -307,8 +320,7 @@ class ANCMM(GraphClusterer):
         -------
         Approximation
             The epsilon of Eq. (23), what is left of the conditions of Karush, Kuhn and
-            Tucker, and the gap to the exact solution of Eq. (13), all at `penalty_` and
-            `embedding_`.
+            Tucker, and the gap to the exact solution of Eq. (13).
         """
         check_is_fitted(self, "labels_")
         X = self._validated(X, reset=False)
@@ -323,6 +335,10 @@ class ANCMM(GraphClusterer):
                 "one alpha."
             )
         problem = self._problem(X)
+        if not np.allclose(problem.alpha, self.alpha_, rtol=1e-6, atol=0.0):
+            raise InputError(
+                "X is not the data of `fit`: Eq. (19) gives another alpha."
+            )
         m = problem.costs.plus(self.penalty_, self.embedding_)
         rows = problem.weights(m)
         made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
@@ -375,9 +391,13 @@ class ANCMM(GraphClusterer):
         watched = watch.over(steps, lambda step: self._fitted(step, problem))
         done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
         watch.end()
-        learned = self._fitted(done.value, problem)
-        learned |= {"history_": watch.history, "n_iter_": done.n_iter}
-        return learned, remarks(self, done.value, watch.history, problem.limited)
+        step, history = done.value, watch.history
+        best = int(np.argmin([abs(h["n_components"] - c) for h in history]))
+        for number, record in enumerate(history):
+            record["kept"] = number == best
+        learned = self._fitted(step, problem)
+        learned |= {"history_": history, "n_iter_": done.n_iter}
+        return learned, remarks(self, step, history, problem.limited)
 
     def _problem(self, X):
         loops = self.self_neighbor is True

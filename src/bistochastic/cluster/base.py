@@ -82,7 +82,8 @@ class Watch:
             seconds, self._clock = now - self._clock, now
             self.history.append(step.record() | {"seconds": seconds})
             if self.estimator.verbose:
-                print(f"[{type(self.estimator).__name__}] {step}, {seconds:.2f} s")
+                name, number = type(self.estimator).__name__, len(self.history)
+                print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
             stop = self._told is not None and self._reported(fitted(step))
             yield step, residual
             if stop:
@@ -113,7 +114,7 @@ METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS - NO_DISTANCES
 class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer that learns a graph whose components are the clusters.
 
-    A method gives `limits`, a check for each parameter, and `_learn`, which makes of
+    A method gives `_limits`, a check for each parameter, and `_learn`, which makes of
     the data the fitted attributes and a list of warnings.
     """
 
@@ -240,7 +241,7 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _check(self):
         """Look at each parameter on its own."""
-        for name, check in self.limits.items():
+        for name, check in self._limits.items():
             check(name, getattr(self, name))
 
     def __sklearn_tags__(self):

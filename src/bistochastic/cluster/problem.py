@@ -169,7 +169,7 @@ def _neighbors(k, n, available, row, loops):
         if k < 1 or (k == 1 and loops and n > 2):
             raise InputError(
                 f"Too few candidates: {least}, and Eq. (19) takes one more than there "
-                "are neighbors. Add points, or entries to their rows."
+                "are neighbors. Add points, or make the table of neighbors wider."
             )
     elif loops and k == 1:
         raise InputError(
@@ -179,7 +179,8 @@ def _neighbors(k, n, available, row, loops):
     if int(k) >= available:
         raise InputError(
             f"n_neighbors={k} needs more than {k} candidates of every point, since Eq. "
-            f"(19) looks at one more, but {least}. Lower n_neighbors, or add points."
+            f"(19) looks at one more, but {least}. Lower n_neighbors, add points, or make "
+            "the table of neighbors wider."
         )
     return int(k)
 

@@ -79,10 +79,13 @@ def _missed(model, step, history):
             f"{said} The first graph had {numbers[0]} already, and a penalty does not "
             "join them; more neighbors do: raise n_neighbors."
         )
-    if min(numbers[1:], default=0) > c:
+    if min(numbers[1:], default=0) > c and model.penalty is not None:
         return f"{said} Start with a smaller penalty, or raise max_iter."
     if max(numbers) >= c:
-        return f"{said} Lambda jumps over it; another n_neighbors or alpha may do."
+        return (
+            f"{said} Some steps had fewer, some {max(numbers)}, and no penalty gave it; "
+            'more neighbors (n_neighbors) or alpha="row" cut off fewer points.'
+        )
     said = f"{said} Raise max_iter, or start with a larger penalty."
     if model.self_neighbor is not True and 2 * c > step.labels.size:
         said += " Without self_neighbor=True a component has two points or more."

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, several
+from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.protocols import Graph
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import Objective, epsilon
@@ -102,7 +102,8 @@ class Step:
     def __str__(self):
         """Say in a line where the loop stands."""
         return (
-            f"lambda {self.lam:.3e}, {several(self.number, 'component')}, "
+            f"penalty {self.lam:.3e}, {several(self.number, 'component')} "
+            f"({listed(np.sort(np.bincount(self.labels))[::-1], 4)} points), "
             f"objective {self.objective.total:.6g}, "
             f"row sums off by {self.graph.residual:.0e}"
         )

@@ -23,7 +23,7 @@ class Result:
         said = f"{self.status}; row sums off by at most {self.residual:.1e}{effort}."
         if self.dropped.size:
             rows = several(self.dropped.size, "row")
-            said += f" {rows} left zero: {listed(self.dropped)}."
+            said += f" {rows} left zero: {listed(self.dropped)}".rstrip(".") + "."
         if shift:
             said += f" {shift:.3g} was added to the diagonal."
         return said[0].upper() + said[1:]
