@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from bistochastic.backends.costs import DenseCosts, Part, TableCosts
 from bistochastic.backends.csr import Csr
 from bistochastic.backends.dense import Dense
-from row_blocks import Blocks, table
+from row_blocks import Blocks, cheapest, table
 
 hypothesis.settings.register_profile(
     "repeatable", derandomize=True, deadline=None, max_examples=50
@@ -60,13 +60,6 @@ HOLDERS = {
 }
 
 
-def _table(D, m):
-    """Return the m cheapest candidates of each row, the point itself first."""
-    ranked = np.where(np.eye(len(D), dtype=bool) & np.isfinite(D), -1.0, D)
-    columns = np.argsort(ranked, axis=1, kind="stable")[:, :m]
-    return np.arange(len(D)), columns, np.take_along_axis(D, columns, axis=1)
-
-
 def _strict_costs(D, m):
     import array_api_strict
 
@@ -84,13 +77,13 @@ def _torch_table(D, m):
 
     from bistochastic.backends.torch_csr import TorchCsr
 
-    part = Part(*(torch.asarray(x) for x in _table(D, m)))
+    part = Part(*(torch.asarray(x) for x in cheapest(D, m)))
     return TableCosts([part], len(D), TorchCsr)
 
 
 COSTS = {  # the m cheapest candidates of each row of an array of costs
     "numpy": lambda D, m: DenseCosts(D).closest(m),
-    "table": lambda D, m: TableCosts([Part(*_table(D, m))], len(D)),
+    "table": lambda D, m: TableCosts([Part(*cheapest(D, m))], len(D)),
     "array_api_strict": _strict_costs,
     "torch": _torch_costs,
     "torch_table": _torch_table,

@@ -124,16 +124,22 @@ class Blocks:
         return type(self)([_with(B, data(k, B)) for k, B in self._placed()])
 
 
-def table(D, m):
-    """Hold the m cheapest candidates of each row in two parts, loops first."""
-    n = D.shape[0]
-    ranked = np.where(np.eye(n, dtype=bool) & np.isfinite(D), -1.0, D)
+def cheapest(D, m):
+    """Return rows, columns and costs of the m cheapest of each row, loops first."""
+    ranked = np.where(np.eye(len(D), dtype=bool) & np.isfinite(D), -1.0, D)
     columns = np.argsort(ranked, axis=1, kind="stable")[:, :m]
-    values = np.take_along_axis(D, columns, axis=1)
-    rows = np.arange(n)
-    halves = (slice(0, n // 2), slice(n // 2, n))
-    parts = [Part(rows[half], columns[half], values[half]) for half in halves]
-    return TableCosts(parts, n, Blocks)
+    return np.arange(len(D)), columns, np.take_along_axis(D, columns, axis=1)
+
+
+def table(D, m):
+    """Hold the m cheapest candidates of each row in two parts."""
+    half = len(D) // 2
+    whole = cheapest(D, m)
+    parts = [
+        Part(*(array[rows] for array in whole))
+        for rows in (slice(0, half), slice(half, None))
+    ]
+    return TableCosts(parts, len(D), Blocks)
 
 
 def _exchanged(i, j, values, n):

@@ -237,6 +237,26 @@ def test_a_certificate_says_whether_all_points_would_have_made_a_difference(
         np.testing.assert_allclose(ours["objective"], theirs["objective"], rtol=1e-8)
 
 
+def test_the_certificate_of_the_exact_update(monkeypatch):
+    """What is left out must matter, or the graphs be the same."""
+    monkeypatch.setattr("bistochastic.candidates.ALL", 10)
+    monkeypatch.setattr("bistochastic.candidates.WIDE", 4)
+    options = {"graph_update": "exact", "self_neighbor": False, "max_iter": 2}
+    closed = 0
+    for seed in range(12):
+        X, _ = make_blobs(60, centers=3, cluster_std=2.0, random_state=seed)
+        table = quietly(ANCMM.paper(3, 8, **options).fit, X)
+        with monkeypatch.context() as patch:
+            patch.setattr("bistochastic.candidates.ALL", 4096)
+            whole = quietly(ANCMM.paper(3, 8, **options).fit, X)
+        if table.history_[-1]["open_rows"] == 0 and table.n_iter_ == 2:
+            closed += 1
+            np.testing.assert_allclose(
+                table.history_[1]["objective"], whole.history_[1]["objective"]
+            )
+    assert 0 < closed < 12
+
+
 # what comes out
 
 

@@ -24,7 +24,7 @@ from bistochastic.cluster.steps import (
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
-from bistochastic.core.run import run
+from bistochastic.core.run import Status, run
 from bistochastic.graph.objective import Objective, approximation
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import Points
@@ -38,10 +38,10 @@ from bistochastic.parameters import (
 )
 from bistochastic.scaling.existence import support
 from bistochastic.scaling.marcus import LIMITS
-from bistochastic.spectrum.ky_fan import ky_fan
+from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 LAZY = "lazy"
-FARTHEST = 1e24  # how far a given lambda may be from alpha, by a factor
+EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
 def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
@@ -69,15 +69,16 @@ def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
     tuple of (Step, int)
         The step, and by how many its components differ from c.
     """
-    graph, F, lam = first, None, 0.0
+    graph, found, lam = first, None, 0.0
     while True:
         number, labels = components(graph.S)  # Theorem 3
-        value = objective(graph, alpha, lam, F)
-        yield Step(graph, F, lam, number, labels, value), abs(number - c)
-        if F is None or number <= c:  # kept while there are too many
-            F = ky_fan(graph.S, c, labels, start=F, rng=rng).F  # line 3, Eq. (11)
-        lam = penalty.start if lam == 0 else penalty.after(lam, number, c)
-        graph = update(costs.plus(lam, F))  # lines 4-6
+        value = objective(graph, alpha, lam, found and found.F)
+        yield Step(graph, found, lam, number, labels, value), abs(number - c)
+        lam = penalty.after(lam, number, c) if found else penalty.start
+        if not found or number <= c:  # kept while there are too many
+            start = found and found.F
+            found = ky_fan(graph.S, c, labels, start=start, rng=rng)  # line 3, Eq. (11)
+        graph = update(costs.plus(lam, found.F))  # lines 4-6
 
 
 @dataclass(frozen=True)
@@ -130,15 +131,17 @@ class ANCMM(GraphClusterer):
         mean of these, "row" lets each row have its own, so that points in sparse
         regions are not cut off. Or a number. It does not change while lambda does.
     candidates : int, "auto" or None, default="auto"
-        Which points may become neighbors as lambda grows: that many nearest; "auto"
-        the k nearest; None all, as in the paper. With None and more than 4,096 points,
-        4 k nearest stand for all, which gives the same graphs unless a warning says so.
+        Which points may become neighbors as lambda grows: that many nearest, the point
+        itself included if it counts; "auto" the k nearest; None all, as in the paper.
+        With None and more than 4,096 points, 4 k nearest stand for all, which gives the
+        same graphs unless a warning says so.
     penalty : float, optional
         Lambda to start with; by default alpha, or its mean.
     self_neighbor : bool or "lazy", default=True
         Whether a point is its own neighbor. With True the Marcus mapping exists for
         sure (Theorem 2). With False, I / k is added to a graph for which it does not,
-        and a warning says so; with "lazy" it is added to every graph.
+        and a warning says so (the exact update raises a SupportError); with "lazy" it
+        is added to every graph.
     graph_update : {"marcus", "exact"}, default="marcus"
         How a graph is made of the costs: row by row and then mapped, Eqs. (14)-(17), or
         by the exact solution of the problem that this stands for, Eq. (13).
@@ -152,7 +155,7 @@ class ANCMM(GraphClusterer):
         sparse X lists the candidates of each point, as KNeighborsTransformer makes it:
         a stored zero is a duplicate, what is not stored is no candidate. "affinity": X
         is a graph of similarities; M(X) is the first graph and what the rows stay near
-        to.
+        to, and `n_neighbors` and `candidates` are not used.
     max_iter : int, default=50
         Most graphs to learn, the first one included.
     tol : float, default=1e-8
@@ -190,9 +193,10 @@ class ANCMM(GraphClusterer):
     history_ : list of dict
         A record of each step, to put into a data frame: "penalty" (lambda),
         "n_components", "sizes" of these, "objective" of Eq. (10) and its terms
-        "objective_distance", "objective_norm" and "objective_penalty", "residual" (error
-        of the row sums), "n_products" of the scaling, "epsilon" of Eq. (23) relative to
-        the squared norm of the rows, "shift" (what was added to the diagonal),
+        "objective_distance", "objective_norm" and "objective_penalty", "residual"
+        (error of the row sums), "n_products" of the scaling, "embedding_products" and
+        "embedding_converged" of the eigensolver, "epsilon" of Eq. (23) relative to the
+        squared norm of the rows, "shift" (what was added to the diagonal),
         "open_rows" (rows to which a candidate that was left out could matter),
         "seconds", and "kept", whether the step is the result.
     n_iter_ : int
@@ -286,7 +290,10 @@ class ANCMM(GraphClusterer):
         """Make the estimator that runs Algorithm 2 as the paper prints it.
 
         All points are candidates, alpha is the mean of Eq. (19), lambda starts at
-        alpha, and the mapping is Algorithm 1.
+        alpha, and the mapping is Algorithm 1. Two liberties: where Algorithm 1 takes
+        more than 1,000 passes, a faster method ends its work, and of more than 4,096
+        points, 4 k candidates each stand for all; neither changes the graphs, or a
+        warning says so.
 
         Parameters
         ----------
@@ -368,7 +375,7 @@ class ANCMM(GraphClusterer):
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
-        max_iter = int(self.max_iter) if c > 1 else 1  # a penalty does not join
+        max_iter = int(self.max_iter)
         watch = Watch(self, X)
         watch.begin(max_iter)
         if n == 1:
@@ -418,7 +425,7 @@ class ANCMM(GraphClusterer):
         """Return the first lambda."""
         mean = problem.mean_alpha
         start = mean if self.penalty is None else float(self.penalty)
-        if not 1 / FARTHEST < start / mean < FARTHEST:
+        if not 1 / EXTREME < start / mean < EXTREME:
             raise InputError(
                 f"penalty={start:g} is out of all proportion to alpha, {mean:.3g}, "
                 "where lambda starts by default."
@@ -436,16 +443,17 @@ class ANCMM(GraphClusterer):
     def _update(self, problem):
         """Return the function that makes a graph of costs, lines 4-6."""
         shift = 1 / problem.k if self.self_neighbor == LAZY else 0.0
-        loops = self._all_loops
+        exact, loops = self.graph_update == "exact", self._all_loops
 
         def update(m):
-            if self.graph_update == "exact":
+            if exact:
                 made = coupled(m, problem.alpha, loops=loops, shift=shift, tol=self.tol)
             else:
                 rows = problem.weights(m)
                 made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
             if problem.limited:
-                made = replace(made, open_rows=problem.open_rows(m))
+                left_out = problem.open_rows(m, made.u if exact else None)
+                made = replace(made, open_rows=left_out)
             return made
 
         return update
@@ -479,9 +487,9 @@ class ANCMM(GraphClusterer):
     def _fitted(self, step, problem):
         """Return the attributes of an estimator that stops with this step."""
         graph, labels = step.graph, step.labels
-        F, c = step.F, int(self.n_clusters)
-        if F is None:
-            F = ky_fan(graph.S, c, labels, rng=self._generator()).F
+        found, c = step.found, int(self.n_clusters)
+        if found is None:
+            found = ky_fan(graph.S, c, labels, rng=self._generator())
         if c == 1:
             labels = np.zeros_like(labels)
         ones = np.ones(labels.size)
@@ -490,7 +498,7 @@ class ANCMM(GraphClusterer):
             "labels_": labels,
             "affinity_matrix_": graph.S.entries(0.0),
             "scaling_": on_cpu(graph.u),
-            "embedding_": on_cpu(F),
+            "embedding_": on_cpu(found.F),
             "n_components_": step.number,
             "n_clusters_": int(labels.max()) + 1,
             "n_neighbors_": None if affine else problem.k,
@@ -506,4 +514,5 @@ def _singletons(n, alpha):
     """Return the one step of a fit in which every point is a cluster of its own."""
     graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
     value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
-    return Step(graph, np.eye(n), 0.0, n, np.arange(n), value)
+    found = Embedding(np.eye(n), np.zeros(n), Status.CONVERGED, 0)
+    return Step(graph, found, 0.0, n, np.arange(n), value)

@@ -3,6 +3,7 @@
 import time
 import warnings
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
         """Stands in for the mixin of newer versions."""
 
     def with_callbacks(method):
-        """Leave the method alone."""
-        return method
+        """Leave the method as it is, but for a frame that the other one adds."""
+        return wraps(method)(lambda self, *args, **kw: method(self, *args, **kw))
 
 
 @dataclass(eq=False)
@@ -156,14 +157,15 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Returns
         -------
         array of int of shape (n_new,)
-            Labels. A point equal to one of `fit` gets its label.
+            Labels. A point at distance 0 from one of `fit` gets its label.
         """
         return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X):
         """Tell how the weight of each point spreads over the clusters.
 
-        The weights are those of Eq. (18) for its nearest points among those of `fit`.
+        The weights are those of Eq. (18) for its nearest points among those of `fit`,
+        all of it the nearest's if that is the same point; of affinities, their shares.
 
         Parameters
         ----------

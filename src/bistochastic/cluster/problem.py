@@ -70,10 +70,16 @@ class Problem:
             return m.weigh(_relaxed, self.alpha)
         return m.weigh(partial(_relaxed, alpha=self.alpha))
 
-    def open_rows(self, m):
-        """Count rows in which a candidate that was left out could have a weight."""
+    def open_rows(self, m, potential=None):
+        """Count rows in which a candidate that was left out could have a weight.
+
+        Of the exact solution, s_ij > 0 where m_ij < 2 alpha (a_i + a_j).
+        """
         farthest = self.costs.reduce(_farthest)
-        if np.ndim(self.alpha):
+        if potential is not None:
+            top = array_namespace(potential).max(potential)
+            limit = 2.0 * self.alpha * (potential + top)
+        elif np.ndim(self.alpha):
             limit = m.reduce(lambda rows, a: reach(rows, a[:, None]), self.alpha)
         else:
             limit = m.reduce(partial(reach, alpha=self.alpha))
@@ -179,8 +185,8 @@ def _neighbors(k, n, available, row, loops):
     if int(k) >= available:
         raise InputError(
             f"n_neighbors={k} needs more than {k} candidates of every point, since Eq. "
-            f"(19) looks at one more, but {least}. Lower n_neighbors, add points, or make "
-            "the table of neighbors wider."
+            f"(19) looks at one more, but {least}. Lower n_neighbors, add points, or "
+            "make the table of neighbors wider."
         )
     return int(k)
 

@@ -32,6 +32,15 @@ def remarks(model, step, history, limited):
         said.append(
             (ConvergenceWarning, f"The row sums of the graph are off by {worst}.")
         )
+    lost = sum(not record["embedding_converged"] for record in history)
+    if lost:
+        said.append(
+            (
+                ConvergenceWarning,
+                f"The eigensolver did not converge in {several(lost, 'step')} of "
+                f"{len(history)}.",
+            )
+        )
     shifted = sum(record["shift"] > 0 for record in history)
     if history[0]["shift"] and model.metric == "affinity":
         said.append(
@@ -76,15 +85,15 @@ def _missed(model, step, history):
         return f"{said} The graph that was given has {numbers[0]} already."
     if numbers[0] > c:
         return (
-            f"{said} The first graph had {numbers[0]} already, and a penalty does not "
-            "join them; more neighbors do: raise n_neighbors."
+            f"{said} The first graph had {numbers[0]} already; more neighbors join "
+            "them: raise n_neighbors."
         )
     if min(numbers[1:], default=0) > c and model.penalty is not None:
         return f"{said} Start with a smaller penalty, or raise max_iter."
-    if max(numbers) >= c:
+    if max(numbers) > c:
         return (
-            f"{said} Some steps had fewer, some {max(numbers)}, and no penalty gave it; "
-            'more neighbors (n_neighbors) or alpha="row" cut off fewer points.'
+            f"{said} Some steps had fewer, some {max(numbers)}, and no penalty gave "
+            'it; more neighbors (n_neighbors) or alpha="row" cut off fewer points.'
         )
     said = f"{said} Raise max_iter, or start with a larger penalty."
     if model.self_neighbor is not True and 2 * c > step.labels.size:

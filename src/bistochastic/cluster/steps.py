@@ -1,5 +1,6 @@
 """The steps of graph clusterers: from costs to a graph, Eqs. (13), (16), (17)."""
 
+import math
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -15,10 +16,10 @@ from bistochastic.graph.objective import Objective, epsilon
 from bistochastic.scaling.existence import reachable
 from bistochastic.scaling.frobenius import nearest
 from bistochastic.scaling.marcus import marcus
-from bistochastic.spectrum.ky_fan import smoothness
+from bistochastic.spectrum.ky_fan import Embedding, smoothness
 
 PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work
-TRACE = 1e-12  # a smaller weight of an exact solution is rounding
+ROUNDED = 1e-12  # a smaller weight of an exact solution is rounding
 ROUNDING = 2.0**-52
 LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
 
@@ -40,7 +41,8 @@ class Learned:
     n_products : int
         Products with a vector that the scaling took.
     epsilon : float
-        The bound of Eq. (23) relative to the squared norm of the rows; 0 if exact.
+        The bound of Eq. (23) relative to the squared norm of the rows; 0 if exact, not
+        a number with a shift.
     shift : float
         What was added to the diagonal before the mapping.
     open_rows : int
@@ -65,8 +67,8 @@ class Step:
     ----------
     graph : Learned
         The graph.
-    F : array of shape (n, c), or None
-        The embedding that it was made with; the first graph needs none.
+    found : Embedding or None
+        The embedding F that it was made with; the first graph needs none.
     lam : float
         The penalty lambda that it was made with.
     number : int
@@ -78,7 +80,7 @@ class Step:
     """
 
     graph: Learned
-    F: Any
+    found: Embedding | None
     lam: float
     number: int
     labels: np.ndarray
@@ -94,6 +96,9 @@ class Step:
             **{f"objective_{k}": v for k, v in asdict(self.objective).items()},
             "residual": self.graph.residual,
             "n_products": self.graph.n_products,
+            "embedding_products": self.found.n_products if self.found else 0,
+            "embedding_converged": not self.found
+            or self.found.status is Status.CONVERGED,
             "epsilon": self.graph.epsilon,
             "shift": self.graph.shift,
             "open_rows": self.graph.open_rows,
@@ -164,7 +169,7 @@ def mapped(m, rows, *, loop, scale):
         cost=m.dot(moved),
         residual=done.residual,
         n_products=S.n_products,
-        epsilon=epsilon(rows, moved) / rows.sq_norm(),
+        epsilon=math.nan if shift else epsilon(rows, moved) / rows.sq_norm(),
         shift=shift,
     )
 
@@ -199,10 +204,11 @@ def coupled(m, alpha, *, loops, shift, tol):
         raise InputError(
             f"Even the cheapest candidate of point {i} costs {-2 * highest[i]:.3g} "
             "times alpha, beside which row sums of one are lost in rounding. Remove "
-            "such an outlier, or pass self_neighbor=True."
+            "the point if it is an outlier, stop lambda earlier by max_iter, or pass "
+            "self_neighbor=True."
         )
     done = nearest(K, tol=tol)
-    S = K.clipped(1.0, done.value - TRACE / 2)  # without what rounding left over
+    S = K.clipped(1.0, done.value - ROUNDED / 2)  # without what rounding left over
     cost = -2.0 * alpha * K.dot(S)
     if shift:
         S = S.shifted(shift).scaled(S.ones() / (1.0 + shift) ** 0.5)

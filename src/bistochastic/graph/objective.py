@@ -9,11 +9,13 @@ stochastic S, Eq. (8) over those with c components. Eq. (10) has all three; with
 it is Eq. (13), whose relaxation to rows is Eq. (14).
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
 from array_api_compat import array_namespace
 
+from bistochastic.core.run import Status
 from bistochastic.graph.simplex import relaxed
 from bistochastic.scaling.frobenius import nearest
 
@@ -59,13 +61,14 @@ class Approximation:
     relative_epsilon : float
         The same divided by :math:`\|S_r\|_F^2`.
     row_kkt : float
-        Largest violation of Eqs. (20), (21) by :math:`S_r` itself: rounding.
+        Largest violation of Eqs. (20), (21) by the solution of the rows: rounding.
     kkt : float
         What is left of Eq. (20) if :math:`D S_r D` stands in place of :math:`S_r`: the
         Frobenius norm over the positive entries. It is
         :math:`2 \alpha \sqrt{\epsilon}`.
     exact : float
-        The smallest value of Eq. (13), found exactly.
+        The smallest value of Eq. (13); this and what follows is not a number if the
+        solver of the exact problem did not converge.
     gap : float
         By how much the value at the mapped graph is larger.
     distance : float
@@ -155,9 +158,11 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
         What was measured.
     """
     K = m.scores(alpha)
-    exact = K.clipped(1.0, nearest(K, tol=tol).value)
-    least, value = (alpha * (G.sq_norm() - 2.0 * K.dot(G)) for G in (exact, S))
-    away = max(S.sq_norm() + exact.sq_norm() - 2.0 * S.dot(exact), 0.0) ** 0.5
+    done = nearest(K, tol=tol)
+    exact = K.clipped(1.0, done.value)
+    known = 1.0 if done.status is Status.CONVERGED else math.nan
+    least, value = (known * alpha * (G.sq_norm() - 2 * K.dot(G)) for G in (exact, S))
+    away = known * max(S.sq_norm() + exact.sq_norm() - 2.0 * S.dot(exact), 0.0) ** 0.5
     bound = epsilon(rows, rows.scaled(u))
     violations = m.reduce(partial(stationarity, alpha=alpha))
     return Approximation(
