@@ -81,6 +81,8 @@ def cluster(folder):
 
 def draw(plt, X, model):
     """Draw the data with the learned graph, the graph as a matrix, the convergence."""
+    from matplotlib.collections import LineCollection
+
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(13.5, 4.2), layout="constrained"
     )
@@ -89,10 +91,15 @@ def draw(plt, X, model):
     plane = PCA(2).fit_transform(X)
     i, j = S.coords
     upper = i < j
-    for a, b, weight in zip(i[upper], j[upper], S.data[upper], strict=True):
-        left.plot(
-            *plane[[a, b]].T, color="0.5", linewidth=12 * weight, alpha=0.5, zorder=1
+    left.add_collection(
+        LineCollection(
+            plane[np.c_[i, j][upper]],
+            colors="0.5",
+            linewidths=12 * S.data[upper],
+            alpha=0.5,
+            zorder=1,
         )
+    )
     for label, color in enumerate(COLORS):
         left.scatter(
             *plane[labels == label].T, s=18, color=color, zorder=2,
@@ -100,7 +107,7 @@ def draw(plt, X, model):
         )  # fmt: skip
     left.set(title="Data and learned graph", xlabel="PC 1", ylabel="PC 2")
     left.locator_params(nbins=5)
-    left.legend(fontsize=8)
+    left.legend(fontsize=8, loc="lower left")
     order = np.argsort(labels, kind="stable")
     ordered = model.affinity_matrix_.toarray()[np.ix_(order, order)]
     image = middle.imshow(ordered**0.5, cmap="Greys", interpolation="nearest")
