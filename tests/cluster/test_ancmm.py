@@ -55,7 +55,16 @@ def test_the_contract_of_scikit_learn(estimator, check):
 def test_no_check_of_the_contract_skips_itself():
     """Those of the array API do, unless a variable is set before SciPy is loaded."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", __file__, "-q", "-k", "array_api"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            __file__,
+            "-q",
+            "-k",
+            "array_api",
+            "-ofilterwarnings=default",
+        ],
         capture_output=True,
         text=True,
         check=True,
