@@ -108,6 +108,12 @@ class Blocks:
     def part(self, index):
         return self.split(Csr(self.native()).part(index).native())
 
+    def joined(self, i, j, weights):
+        return self.split(Csr(self.native()).joined(i, j, weights).native())
+
+    def supported(self):
+        return self.split(Csr(self.native()).supported().native())
+
     def native(self):
         return csr_array(vstack(self.blocks, format="csr"))
 

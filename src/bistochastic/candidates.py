@@ -98,9 +98,15 @@ def of_distances(D, *, loops):
             f"X[{i}, {i}] = {D[i, i]:.6g}, but the distance of a point to itself is 0. "
             'If X holds similarities, use metric="affinity".'
         )
-    squares = squared(D / 2 + D.T / 2)
-    np.fill_diagonal(squares, 0.0)
-    return Candidates(_all_pairs(squares, loops))
+    made = squares(D)
+    return Candidates(_all_pairs(made, loops))
+
+
+def squares(D):
+    """Return the squared distances of a checked array, with a diagonal of zeros."""
+    made = squared(D / 2 + D.T / 2)
+    np.fill_diagonal(made, 0.0)
+    return made
 
 
 def of_table(D, *, loops):

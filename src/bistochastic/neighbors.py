@@ -1,6 +1,6 @@
 """Squared distances and nearest neighbors: the costs of Eq. (6)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class Points:
                 )
             return cls(X, metric, center)
         return cls(_as_wanted(X, metric), metric, 0.0)
+
+    def at(self, rows):
+        """Return some of the points."""
+        return replace(self, X=self.X[rows])
 
     def like(self, X):
         """Make other rows ready in the same way."""

@@ -16,6 +16,11 @@ from conftest import need
 X, Y = make_blobs(90, 3, centers=3, cluster_std=1.0, random_state=5)
 
 
+def plain(c, **options):
+    """Return the paper's loop, on the k nearest candidates and with a fast scaling."""
+    return ANCMM(c, exact=False, min_cluster_size=1, refine=None, **options)
+
+
 def refuses(model, data, *words):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         model.fit(data)
@@ -76,11 +81,13 @@ def test_as_many_clusters_as_points():
 
 
 def test_one_cluster():
-    model = ANCMM(1, n_neighbors=60).fit(X)
-    assert set(model.labels_) == {0}
-    assert model.n_components_ == 1
+    for k in (5, 60, "auto"):
+        model = ANCMM(1, n_neighbors=k).fit(X)
+        assert set(model.labels_) == {0}
+        assert model.n_components_ == 1
+        assert model.converged_
     with pytest.warns(ConvergenceWarning, match="raise n_neighbors"):
-        model = ANCMM(1, n_neighbors=5).fit(X)
+        model = plain(1, n_neighbors=5).fit(X)
     assert set(model.labels_) == {0}
     assert model.n_components_ == 3
     assert not model.converged_
@@ -124,11 +131,11 @@ def test_more_duplicates_than_neighbors(recwarn):
     many = np.repeat(X[:20], 12, axis=0)
     for options in ({}, {"candidates": None}, {"alpha": "row"}):
         refuses(
-            ANCMM(3, n_neighbors=8, **options), many, "cost the same", "n_neighbors=8"
+            plain(3, n_neighbors=8, **options), many, "cost the same", "n_neighbors=8"
         )
     some = np.concatenate([np.repeat(X[:5], 12, axis=0), X[5:]])
     for options in ({}, {"candidates": None}, {"alpha": "row"}):
-        model = ANCMM(3, n_neighbors=8, **options).fit(some)
+        model = plain(3, n_neighbors=8, **options).fit(some)
         np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
 
 
@@ -261,9 +268,9 @@ def test_frames_keep_their_names():
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "l2"])
 def test_the_square_is_taken_once(metric):
-    one, two = ANCMM(3).fit(X), ANCMM(3, metric=metric).fit(X)
+    one, two = plain(3).fit(X), plain(3, metric=metric).fit(X)
     np.testing.assert_allclose(one.alpha_, two.alpha_)
-    D = ANCMM(3, metric="precomputed").fit(pairwise_distances(X))
+    D = plain(3, metric="precomputed").fit(pairwise_distances(X))
     np.testing.assert_allclose(one.alpha_, D.alpha_)
     assert (one.labels_ == D.labels_).all()
 
@@ -271,17 +278,17 @@ def test_the_square_is_taken_once(metric):
 @pytest.mark.parametrize("candidates", ["auto", None])
 def test_the_cost_of_the_cosine_and_of_other_metrics(candidates):
     cosines = pairwise_distances(X + 20, metric="cosine")
-    one = ANCMM(3, metric="cosine", candidates=candidates, max_iter=1)
-    two = ANCMM(3, metric="precomputed", candidates=candidates, max_iter=1)
+    one = plain(3, metric="cosine", candidates=candidates, max_iter=1)
+    two = plain(3, metric="precomputed", candidates=candidates, max_iter=1)
     for model, data in ((one, X + 20), (two, np.sqrt(2 * cosines))):
         with pytest.warns(ConvergenceWarning):
             model.fit(data)
     np.testing.assert_allclose(one.alpha_, two.alpha_, rtol=1e-6)
-    street = ANCMM(3, metric="manhattan", candidates=candidates).fit(X)
-    given = ANCMM(3, metric="precomputed", candidates=candidates)
+    street = plain(3, metric="manhattan", candidates=candidates).fit(X)
+    given = plain(3, metric="precomputed", candidates=candidates)
     given.fit(pairwise_distances(X, metric="manhattan"))
     np.testing.assert_allclose(street.alpha_, given.alpha_)
-    called = ANCMM(3, metric=lambda a, b: np.abs(a - b).sum(), candidates=candidates)
+    called = plain(3, metric=lambda a, b: np.abs(a - b).sum(), candidates=candidates)
     np.testing.assert_allclose(called.fit(X).alpha_, given.alpha_)
 
 
@@ -429,7 +436,7 @@ def test_prediction_from_distances_is_that_from_points():
 def test_without_loops_support_can_be_lost():
     rng = np.random.default_rng(0)
     hubs = rng.standard_normal((150, 100))  # few points are neighbors of many
-    model = ANCMM(2, n_neighbors=2, self_neighbor=False, max_iter=3)
+    model = plain(2, n_neighbors=2, self_neighbor=False, max_iter=3)
     with pytest.warns(UserWarning, match="no total support") as said:
         model.fit(hubs)
     assert any("Theorem 2" in str(one.message) for one in said)
@@ -437,17 +444,17 @@ def test_without_loops_support_can_be_lost():
     assert any(h["shift"] == 0.5 for h in model.history_)
     with pytest.raises(SupportError, match="self_neighbor=True"):
         model.set_params(graph_update="exact").fit(hubs)
-    lazy = ANCMM(3, n_neighbors=10, self_neighbor="lazy").fit(X)
+    lazy = plain(3, n_neighbors=10, self_neighbor="lazy").fit(X)
     assert all(h["shift"] == 0.1 for h in lazy.history_)
 
 
 def test_another_number_of_components_is_said():
     with pytest.warns(ConvergenceWarning, match="3 components, not n_clusters=2"):
-        model = ANCMM(2, n_neighbors=5).fit(X)
+        model = plain(2, n_neighbors=5).fit(X)
     assert not model.converged_
     assert model.n_components_ == model.n_clusters_ == 3
     with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
-        ANCMM(8, max_iter=2, n_neighbors=20).fit(X)
+        plain(8, max_iter=2, n_neighbors=20).fit(X)
 
 
 def test_an_interrupt_leaves_no_broken_state(monkeypatch):
@@ -498,7 +505,7 @@ def test_callbacks_see_every_step_and_can_stop_the_loop():
             return False
 
     watch = Watch()
-    model = ANCMM(3, n_neighbors=40).set_callbacks(watch).fit(X)
+    model = plain(3, n_neighbors=40).set_callbacks(watch).fit(X)
     assert len(watch.seen) == model.n_iter_ > 2
     assert (watch.seen[-1] == model.labels_[:5]).all()
     assert watch.down
@@ -508,7 +515,7 @@ def test_callbacks_see_every_step_and_can_stop_the_loop():
     assert len(watch.seen) == 1
     watch = Watch(stop_at=2)
     with pytest.warns(ConvergenceWarning):
-        model = ANCMM(3, n_neighbors=40).set_callbacks(watch).fit(X)
+        model = plain(3, n_neighbors=40).set_callbacks(watch).fit(X)
     assert model.n_iter_ == len(watch.seen) == 2
 
 
@@ -528,28 +535,28 @@ def test_clusters_far_apart_keep_the_digits_of_their_distances(kind, d, rng):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64])
 def test_numbers_of_few_bits_do_not_overflow(kind):
-    wanted = ANCMM(3, n_neighbors=40).fit(X)
-    model = ANCMM(kind(3), n_neighbors=kind(40), max_iter=kind(50)).fit(X)
+    wanted = plain(3, n_neighbors=40).fit(X)
+    model = plain(kind(3), n_neighbors=kind(40), max_iter=kind(50)).fit(X)
     assert (model.labels_ == wanted.labels_).all()
     with pytest.warns(ConvergenceWarning, match="not n_clusters=8"):
-        ANCMM(kind(8), max_iter=kind(2), n_neighbors=kind(20)).fit(X)
-    most = ANCMM(kind(1), n_neighbors=kind(127), candidates=kind(127))
+        plain(kind(8), max_iter=kind(2), n_neighbors=kind(20)).fit(X)
+    most = plain(kind(1), n_neighbors=kind(127), candidates=kind(127))
     most.fit(np.repeat(X, 2, axis=0) + np.linspace(0, 1e-3, 180)[:, None])
     assert most.n_neighbors_ == 127
 
 
 def test_an_outlier_leaves_the_alpha_of_other_rows_alone(recwarn):
     far = np.concatenate([X, [[1e7] * 3]])
-    alone = ANCMM(3, alpha="row", max_iter=1).fit(X).alpha_
-    with_it = ANCMM(3, alpha="row", max_iter=1).fit(far).alpha_
+    alone = plain(3, alpha="row", max_iter=1).fit(X).alpha_
+    with_it = plain(3, alpha="row", max_iter=1).fit(far).alpha_
     np.testing.assert_allclose(with_it[:-1], alone, rtol=1e-6)
 
 
 def test_the_approximation_needs_the_data_of_fit_and_no_shift():
-    model = ANCMM(3).fit(X)
+    model = plain(3).fit(X)
     with pytest.raises(InputError, match="50 rows"):
         model.approximation(X[:50])
-    lazy = ANCMM(3, self_neighbor="lazy").fit(X)
+    lazy = plain(3, self_neighbor="lazy").fit(X)
     with pytest.raises(InputError, match="comparable"):
         lazy.approximation(X)
 
@@ -573,9 +580,9 @@ def test_unsorted_and_read_only_tables_stay_as_they_are(metric, rng):
 
 def test_the_exact_update_says_what_no_digits_are_left_for():
     far = np.concatenate([X, [[1e20] * 3]])
-    model = ANCMM(3, graph_update="exact", self_neighbor=False)
+    model = plain(3, graph_update="exact", self_neighbor=False)
     refuses(model, far, "point 90", "self_neighbor=True")
-    model = ANCMM(3, n_neighbors=40, graph_update="exact", penalty=1e20, max_iter=5)
+    model = plain(3, n_neighbors=40, graph_update="exact", penalty=1e20, max_iter=5)
     with pytest.warns(ConvergenceWarning):
         model.fit(X)
     np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
@@ -583,18 +590,18 @@ def test_the_exact_update_says_what_no_digits_are_left_for():
 
 def test_numbers_out_of_proportion():
     for alpha in (5e-324, 1e-200, 1.7e308):
-        refuses(ANCMM(3, alpha=alpha), X, "out of all proportion", "Eq. (19)")
-    refuses(ANCMM(3, penalty=1e200), X, "out of all proportion")
-    refuses(ANCMM(3, penalty=10**400), X, "positive, finite")
-    refuses(ANCMM(3), X * 1e-200, "so close together")
-    refuses(ANCMM(3, tol=None), X, "between 0 and 1")
-    refuses(ANCMM(3, n_jobs=0), X, "n_jobs=0")
-    refuses(ANCMM(3, verbose=-1), X, "verbose=-1")
-    refuses(ANCMM(3, self_neighbor=np.array([1, 2])), X, "self_neighbor")
+        refuses(plain(3, alpha=alpha), X, "out of all proportion", "Eq. (19)")
+    refuses(plain(3, penalty=1e200), X, "out of all proportion")
+    refuses(plain(3, penalty=10**400), X, "positive, finite")
+    refuses(plain(3), X * 1e-200, "so close together")
+    refuses(plain(3, tol=None), X, "between 0 and 1")
+    refuses(plain(3, n_jobs=0), X, "n_jobs=0")
+    refuses(plain(3, verbose=-1), X, "verbose=-1")
+    refuses(plain(3, self_neighbor=np.array([1, 2])), X, "self_neighbor")
 
 
 def test_equal_distances_are_not_called_duplicates():
-    model = ANCMM(3, self_neighbor=False)
+    model = plain(3, self_neighbor=False)
     refuses(model, np.eye(30), "cost the same", "pass a number as alpha")
 
 
@@ -625,14 +632,14 @@ def test_metrics_of_truth_values(recwarn):
 
 def test_warnings_give_advice_that_can_be_followed():
     with pytest.warns(ConvergenceWarning, match="graph that was given has 30"):
-        ANCMM(3, metric="affinity").fit(np.eye(30))
+        plain(3, metric="affinity").fit(np.eye(30))
     with pytest.warns(ConvergenceWarning, match="smaller penalty"):
-        ANCMM(2, n_neighbors=40, penalty=1e15, max_iter=5).fit(X)
+        plain(2, n_neighbors=40, penalty=1e15, max_iter=5).fit(X)
     with pytest.warns(ConvergenceWarning, match="two points or more"):
-        ANCMM(60, self_neighbor="lazy", n_neighbors=20, max_iter=9).fit(X)
+        plain(60, self_neighbor="lazy", n_neighbors=20, max_iter=9).fit(X)
     chain = np.diag(np.ones(8), 1)
     with pytest.warns(UserWarning, match="no total support"):
-        ANCMM(2, metric="affinity").fit(chain + chain.T)
+        plain(2, metric="affinity").fit(chain + chain.T)
 
 
 @pytest.mark.parametrize("update", ["marcus", "exact"])

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from bistochastic.backends.csr import Csr
 from bistochastic.backends.dense import FEW, Dense
+from bistochastic.core.arrays import on_cpu
 
 TILE = 1 << 19  # numbers made in one go
 
@@ -70,6 +71,18 @@ class DenseCosts:
                 for tile in tiles(self.n, self.n)
             ]
         )
+
+    def native(self) -> Any:
+        """Return the array."""
+        return self._M
+
+    def table(self, m: int) -> "TableCosts":
+        """Return the m cheapest candidates of each row as a table, loops first."""
+        M = on_cpu(self._M)
+        ranked = np.where(np.eye(self.n, dtype=bool) & np.isfinite(M), -1.0, M)
+        columns = np.argsort(ranked, axis=1, kind="stable")[:, :m]
+        values = np.take_along_axis(M, columns, axis=1)
+        return TableCosts([Part(np.arange(self.n), columns, values)], self.n)
 
     def dot(self, rows: Self) -> float:
         """Return the sum of m_ij s_ij over the positive weights."""
@@ -162,6 +175,10 @@ class TableCosts:
             Part(part.rows, part.columns[:, :m], part.values[:, :m])
             for part in self.parts
         )
+
+    def table(self, m: int) -> Self:
+        """Return the first m candidates of each row."""
+        return self.closest(m)
 
     def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
         """Return what `rule` makes of the rows, a tile of them at a time."""

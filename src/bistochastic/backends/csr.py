@@ -3,10 +3,11 @@
 from typing import Any, Self, cast
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, vstack
 
 from bistochastic.core.protocols import Text
 
+SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 COMPILED = 100_000  # entries from which on compiled bodies pay for their compiler
 
 
@@ -73,6 +74,25 @@ class Csr:
     def part(self, index: np.ndarray) -> Self:
         """Return the square submatrix of `index`."""
         return type(self)(csr_array(self._S[index][:, index]))
+
+    def joined(self, i: Any, j: Any, weights: Any) -> Self:
+        """Return S with edges added."""
+        B = csr_array((np.asarray(weights), (i, j)), shape=self._S.shape)
+        return type(self)(csr_array(self._S + (B + B.T)))
+
+    def supported(self) -> Self:
+        """Return s_ij times the root of (S^2)_ij on the pattern, by blocks of rows."""
+        S, made = self._S, []
+        step = max(1, SQUARE * self.n // max(1, S.nnz))
+        for a in range(0, self.n, step):
+            rows = S[a : a + step]
+            ones = csr_array(
+                (np.ones(rows.nnz), rows.indices, rows.indptr), shape=rows.shape
+            )
+            made.append(csr_array((rows @ S).multiply(ones)))
+        square = csr_array(vstack(made, format="csr"))
+        square = (square + square.T) / 2  # to the bit
+        return type(self)(csr_array(S.multiply(square.sqrt())))
 
     def pattern(self) -> csr_array:
         """Return the matrix itself: its stored entries are the positive ones."""

@@ -74,6 +74,18 @@ class Dense:
         rows = self._xp.take(self._S, take, axis=0)
         return type(self)(self._xp.take(rows, take, axis=1))
 
+    def joined(self, i: Any, j: Any, weights: Any) -> Self:
+        """Return S with edges added."""
+        new = np.zeros((self.n, self.n))
+        np.add.at(new, (i, j), weights)
+        return type(self)(self._S + self.vector(new + new.T))
+
+    def supported(self) -> Self:
+        """Return s_ij times the root of (S^2)_ij."""
+        square = self._S @ self._S
+        square = square / 2 + square.T / 2
+        return type(self)(self._S * self._xp.sqrt(square))
+
     def pattern(self) -> csr_array:
         """Return the positive entries; a block of rows at a time is looked at."""
         size = max(1, BLOCK // self.n)

@@ -80,6 +80,14 @@ class TorchCsr:
         """Return the square submatrix of `index`."""
         return self._like(Csr(self.pattern()).part(index))
 
+    def joined(self, i: Any, j: Any, weights: Any) -> Self:
+        """Return S with edges added."""
+        return self._like(Csr(self.pattern()).joined(i, j, weights))
+
+    def supported(self) -> Self:
+        """Return s_ij times the root of (S^2)_ij on the pattern."""
+        return self._like(Csr(self.pattern()).supported())
+
     def pattern(self) -> csr_array:
         """Return the matrix as a SciPy CSR array on the CPU."""
         return to_scipy(self._S)

@@ -1,17 +1,28 @@
 """ANCMM, Algorithm 2: doubly stochastic adaptive neighbors, and its rule for lambda."""
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.backends.csr import Csr
 from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
-from bistochastic.cluster.problem import Problem, of_data, of_graph
+from bistochastic.cluster.consensus import medoid
+from bistochastic.cluster.exactly import Bracket, mended, settled
+from bistochastic.cluster.problem import (
+    Problem,
+    at,
+    locally_scaled,
+    of_data,
+    of_graph,
+    supported,
+)
 from bistochastic.cluster.remarks import remarks
 from bistochastic.cluster.steps import (
     Learned,
@@ -23,10 +34,11 @@ from bistochastic.cluster.steps import (
 )
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError
+from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.run import Status, run
 from bistochastic.graph.objective import Objective, approximation
-from bistochastic.graph.simplex import k_nearest
+from bistochastic.graph.refine import unit_rows
+from bistochastic.graph.simplex import k_nearest, without_traces
 from bistochastic.neighbors import Points
 from bistochastic.parameters import (
     Choice,
@@ -41,10 +53,12 @@ from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 LAZY = "lazy"
+GRID = (7, 10, 14, 20, 28, 40)  # numbers of neighbors to choose from
+UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
-def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
+def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
     """Yield the steps of Algorithm 2, one for each pass of its while loop.
 
     Parameters
@@ -61,6 +75,8 @@ def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
         Weight of the squared norm, for the objective.
     penalty : Penalty
         The rule for lambda.
+    unit : bool, default=False
+        Whether the rows of F are divided by their lengths.
     rng : numpy.random.Generator, optional
         Starts the eigensolver.
 
@@ -69,16 +85,19 @@ def ancmm(costs, c, first, update, *, alpha, penalty, rng=None):
     tuple of (Step, int)
         The step, and by how many its components differ from c.
     """
-    graph, found, lam = first, None, 0.0
+    graph, found, F, lam = first, None, None, 0.0
     while True:
         number, labels = components(graph.S)  # Theorem 3
-        value = objective(graph, alpha, lam, found and found.F)
+        value = objective(graph, alpha, lam, F)
         yield Step(graph, found, lam, number, labels, value), abs(number - c)
         lam = penalty.after(lam, number, c) if found else penalty.start
+        if lam is None:  # nothing left to try
+            return
         if not found or number <= c:  # kept while there are too many
             start = found and found.F
             found = ky_fan(graph.S, c, labels, start=start, rng=rng)  # line 3, Eq. (11)
-        graph = update(costs.plus(lam, found.F))  # lines 4-6
+            F = unit_rows(found.F) if unit else found.F
+        graph = update(costs.plus(lam, F))  # lines 4-6
 
 
 @dataclass(frozen=True)
@@ -236,14 +255,17 @@ class ANCMM(GraphClusterer):
     """
 
     _limits = {  # noqa: RUF012
-        "n_clusters": Count(1),
+        "n_clusters": Count(1, "auto"),
         "n_neighbors": Count(1, "auto"),
+        "min_cluster_size": Count(1, "auto"),
         "alpha": Positive("mean", "row"),
         "candidates": Count(1, "auto", None),
         "penalty": Positive(None),
+        "refine": Choice("triangles", "local", "both", None),
         "self_neighbor": Choice(True, False, LAZY),
         "graph_update": Choice("marcus", "exact"),
         "scaling": Choice(*LIMITS),
+        "exact": Choice(True, False),
         "metric": check_metric,
         "max_iter": Count(1),
         "tol": Fraction(),
@@ -257,12 +279,15 @@ class ANCMM(GraphClusterer):
         n_clusters=8,
         *,
         n_neighbors="auto",
+        min_cluster_size="auto",
         alpha="mean",
         candidates="auto",
         penalty=None,
+        refine="triangles",
         self_neighbor=True,
         graph_update="marcus",
         scaling="auto",
+        exact=True,
         metric="euclidean",
         max_iter=50,
         tol=1e-8,
@@ -272,12 +297,15 @@ class ANCMM(GraphClusterer):
     ):
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
+        self.min_cluster_size = min_cluster_size
         self.alpha = alpha
         self.candidates = candidates
         self.penalty = penalty
+        self.refine = refine
         self.self_neighbor = self_neighbor
         self.graph_update = graph_update
         self.scaling = scaling
+        self.exact = exact
         self.metric = metric
         self.max_iter = max_iter
         self.tol = tol
@@ -309,7 +337,13 @@ class ANCMM(GraphClusterer):
         ANCMM
             The estimator, not fitted.
         """
-        printed = {"candidates": None, "scaling": "alternating"}
+        printed = {
+            "candidates": None,
+            "exact": False,
+            "min_cluster_size": 1,
+            "refine": None,
+            "scaling": "alternating",
+        }
         return cls(n_clusters, n_neighbors=n_neighbors, **printed | options)
 
     def approximation(self, X):
@@ -341,14 +375,15 @@ class ANCMM(GraphClusterer):
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        problem = self._problem(X)
+        problem = self._variant(self._problem(X), self.refine_)
         if not np.allclose(problem.alpha, self.alpha_, rtol=1e-6, atol=0.0):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
             )
-        m = problem.costs.plus(self.penalty_, self.embedding_)
+        F = unit_rows(self.embedding_) if problem.unit else self.embedding_
+        m = problem.costs.plus(self.penalty_, F)
         rows = problem.weights(m)
-        made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
+        made = mapped(m, rows, mend=self._mend(problem, 1), scale=self._scale)
         if made.shift:
             raise InputError(
                 "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
@@ -370,56 +405,163 @@ class ANCMM(GraphClusterer):
             )
 
     def _learn(self, X):
-        n, c = X.shape[0], int(self.n_clusters)
+        n, c = X.shape[0], self._number(X)
         if c > n:
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
-        max_iter = int(self.max_iter)
         watch = Watch(self, X)
-        watch.begin(max_iter)
         if n == 1:
             points = None if self.metric in PAIRS else Points.of(X, self.metric)
-            problem = Problem(None, None, 1, 1.0, points)
+            base = Problem(None, None, 1, 1.0, points)
         else:
-            problem = self._problem(X)
+            base = self._problem(X, c)
+        floor = self._floor(n, c)
+        variants = [(base, None)] if c == n else self._variants(base, c)
+        watch.begin(int(self.max_iter) * len(variants))
+        runs = [
+            self._run(problem, refine, c, floor, watch) for problem, refine in variants
+        ]
+        watch.end()
+        best, agreement = medoid([learned["labels_"] for learned, _ in runs])
+        learned, remarks = runs[best]
+        others = np.delete(agreement[best], best)
+        learned["stability_"] = float(others.mean()) if others.size else 1.0
+        return learned, remarks + self._spread(X)
+
+    def _run(self, problem, refine, c, floor, watch):
+        """Run the loop on one problem; return the fitted attributes and warnings."""
+        n = problem.costs.n if problem.costs is not None else 1
+        problem = self._variant(problem, refine, floor)
         if c == n:
             steps = iter([(_singletons(n, problem.alpha), 0)])
         else:
             steps = ancmm(
                 problem.costs,
                 c,
-                self._first(problem),
-                self._update(problem),
+                problem.given or self._first(problem, floor),
+                self._update(problem, floor),
                 alpha=problem.alpha,
-                penalty=Penalty(self._lambda(problem)),
+                penalty=self._rule(problem, c),
+                unit=problem.unit,
                 rng=self._generator(),
             )
-        watched = watch.over(steps, lambda step: self._fitted(step, problem))
+        if self.exact:  # too many can be joined, too few must be cut
+            steps = ((s, s.number - c if s.number >= c else n + c) for s, _ in steps)
+        history = []
+        fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
+        watched = watch.over(steps, history, fitted)
+        max_iter = 1 if self.exact and c == 1 else int(self.max_iter)
         done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
-        watch.end()
-        step, history = done.value, watch.history
-        best = int(np.argmin([abs(h["n_components"] - c) for h in history]))
+        step = done.value
+        kept = [h["n_components"] for h in history].index(step.number)
+        if self.exact and step.number != c:
+            for graph in settled(step.graph, c, problem.links, floor, self._scale):
+                value = objective(graph, problem.alpha, 0.0, None)
+                value = replace(value, penalty=step.objective.penalty)
+                step = Step(graph, step.found, step.lam, *components(graph.S), value)
+                watch.note(step, history)
+                kept = len(history) - 1
         for number, record in enumerate(history):
-            record["kept"] = number == best
-        learned = self._fitted(step, problem)
-        learned |= {"history_": history, "n_iter_": done.n_iter}
-        return learned, remarks(self, step, history, problem.limited)
+            record["kept"] = number == kept
+        learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
+        return learned, remarks(self, c, step, history, problem.limited)
 
-    def _problem(self, X):
+    def _number(self, X):
+        """Return how many clusters are wanted."""
+        if isinstance(self.n_clusters, str):
+            raise InputError('n_clusters="auto" is to come.')
+        return int(self.n_clusters)
+
+    def _floor(self, n, c):
+        """Return the smallest size of a cluster."""
+        size = self.min_cluster_size
+        if isinstance(size, str):
+            return max(1, math.ceil(min(max(2, 0.1 * n / c), 10, n // (2 * c))))
+        if c * int(size) > n:
+            raise InputError(
+                f"min_cluster_size={size} times n_clusters={c} is more than the number "
+                f"of points, n_samples={n}."
+            )
+        return int(size)
+
+    def _problem(self, X, c=None):
+        """Return the problem for the largest number of neighbors that is tried."""
         loops = self.self_neighbor is True
         if self.metric == "affinity":
             return of_graph(X, self._scale, loops=loops)
-        return of_data(
-            X,
-            int(self.n_clusters),
-            n_neighbors=self.n_neighbors,
-            candidates=self.candidates,
-            alpha=self.alpha,
-            metric=self.metric,
-            loops=loops,
-            n_jobs=self.n_jobs,
-        )
+        options = {
+            "candidates": self.candidates,
+            "alpha": self.alpha,
+            "metric": self.metric,
+            "loops": loops,
+            "n_jobs": self.n_jobs,
+        }
+        k = self.n_neighbors if c is not None else self.n_neighbors_
+        c = int(self.n_clusters_) if c is None else c
+        while True:
+            try:
+                return of_data(X, c, n_neighbors=k, **options)
+            except DegenerateError as error:
+                if not self.exact or 2 * error.k > X.shape[0] - 1:
+                    raise
+                k = 2 * error.k
+
+    def _variants(self, base, c):
+        """Return the problems to choose from, with the names of their refinements."""
+        ways = ("triangles", "local") if self.refine == "both" else (self.refine,)
+        if self.metric == "affinity":
+            if "local" in ways:
+                raise InputError(
+                    f"refine={self.refine!r} measures distances, and "
+                    'metric="affinity" has none; use "triangles" or None.'
+                )
+            return [(base, way) for way in ways]
+        problems = []
+        if isinstance(self.n_neighbors, str):
+            for k in (k for k in GRID if k < base.k):
+                with suppress(DegenerateError):  # fewer than there are duplicates
+                    problems.append(at(base, k, self.alpha, c))
+        problems.append(base)
+        return [(problem, way) for way in ways for problem in problems]
+
+    def _variant(self, problem, refine, floor=1):
+        """Return the problem refined as its name says."""
+        if refine == "local":
+            return locally_scaled(problem, self.self_neighbor is True)
+        if refine == "triangles":
+            first = problem.given or self._first(problem, floor)
+            return supported(problem, first, self._scale)
+        return problem
+
+    def _rule(self, problem, c):
+        """Return the rule for lambda."""
+        if not self.exact:
+            return Penalty(self._lambda(problem))
+        if problem.unit:
+            start = UNIT_START if self.penalty is None else float(self.penalty)
+            return Bracket(start, UNIT_GROWTH)
+        if self.penalty is None:
+            return Bracket(problem.mean_alpha * problem.costs.n / c, 2.0)
+        return Bracket(self._lambda(problem), 2.0)
+
+    def _spread(self, X):
+        """Warn of columns whose spreads differ a hundredfold."""
+        if self.metric in (*PAIRS, "cosine") or issparse(X) or callable(self.metric):
+            return []
+        spread = X.std(axis=0)
+        wide = spread.max(initial=0.0)
+        narrow = spread[spread > 0].min(initial=wide)
+        if wide <= 100 * narrow:
+            return []
+        return [
+            (
+                UserWarning,
+                f"The spread of column {int(spread.argmax())} is {wide / narrow:.3g} "
+                "times that of another, which hardly counts then. Scale the columns "
+                "first, as by sklearn.preprocessing.StandardScaler.",
+            )
+        ]
 
     def _lambda(self, problem):
         """Return the first lambda."""
@@ -432,25 +574,24 @@ class ANCMM(GraphClusterer):
             )
         return start
 
-    def _first(self, problem):
+    def _first(self, problem, floor=1):
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
-        if problem.given is not None:
-            return problem.given
-        m = problem.all_costs
-        rows = m.weigh(partial(k_nearest, k=problem.k))
-        return mapped(m, rows, loop=self._loop(problem), scale=self._scale)
+        costs = problem.all_costs
+        rows = costs.weigh(partial(_k_nearest, k=problem.k))
+        return mapped(costs, rows, mend=self._mend(problem, floor), scale=self._scale)
 
-    def _update(self, problem):
+    def _update(self, problem, floor=1):
         """Return the function that makes a graph of costs, lines 4-6."""
-        shift = 1 / problem.k if self.self_neighbor == LAZY else 0.0
-        exact, loops = self.graph_update == "exact", self._all_loops
+        exact = self.graph_update == "exact"
+        loops = self._all_loops and problem.given is None
+        making = {"mend": self._mend(problem, floor), "scale": self._scale}
+        costs, alpha = problem.costs, problem.alpha
 
         def update(m):
             if exact:
-                made = coupled(m, problem.alpha, loops=loops, shift=shift, tol=self.tol)
+                made = coupled(costs, m, alpha, loops=loops, tol=self.tol, **making)
             else:
-                rows = problem.weights(m)
-                made = mapped(m, rows, loop=self._loop(problem), scale=self._scale)
+                made = mapped(costs, problem.weights(m), **making)
             if problem.limited:
                 left_out = problem.open_rows(m, made.u if exact else None)
                 made = replace(made, open_rows=left_out)
@@ -458,16 +599,18 @@ class ANCMM(GraphClusterer):
 
         return update
 
-    def _loop(self, problem):
-        """Return the function that says what to add to the diagonal of a graph."""
+    def _mend(self, problem, floor):
+        """Return the function that adds what a graph lacks: loops, and bridges."""
+        loops = self._all_loops and problem.given is None
 
-        def loop(S):
-            if self._all_loops:
-                return 0.0
-            lost = self.self_neighbor == LAZY or support(S).kind != "total"
-            return 1.0 / problem.k if lost else 0.0
+        def mend(S):
+            lazy = self.self_neighbor == LAZY
+            lost = lazy or (not loops and support(S).kind != "total")
+            shift = 1.0 / problem.k if lost else 0.0
+            S, pairs = mended(S.shifted(shift) if shift else S, problem.links, floor)
+            return S, shift, pairs
 
-        return loop
+        return mend
 
     @property
     def _all_loops(self):
@@ -484,15 +627,13 @@ class ANCMM(GraphClusterer):
             seed = check_random_state(seed).randint(2**31 - 1)
         return np.random.default_rng(seed or 0)
 
-    def _fitted(self, step, problem):
+    def _fitted(self, step, problem, refine, c):
         """Return the attributes of an estimator that stops with this step."""
-        graph, labels = step.graph, step.labels
-        found, c = step.found, int(self.n_clusters)
+        graph, labels, found = step.graph, step.labels, step.found
         if found is None:
             found = ky_fan(graph.S, c, labels, rng=self._generator())
         if c == 1:
             labels = np.zeros_like(labels)
-        ones = np.ones(labels.size)
         affine = self.metric == "affinity"
         return {
             "labels_": labels,
@@ -502,12 +643,19 @@ class ANCMM(GraphClusterer):
             "n_components_": step.number,
             "n_clusters_": int(labels.max()) + 1,
             "n_neighbors_": None if affine else problem.k,
-            "alpha_": on_cpu(problem.alpha) * ones,
+            "refine_": refine,
+            "alpha_": on_cpu(problem.alpha) * np.ones(labels.size),
             "penalty_": step.lam,
+            "bridges_": np.array(graph.bridges, dtype=np.int64).reshape(-1, 2),
             "converged_": step.number == c and graph.residual <= self.tol,
             "_points": problem.points,
             "_n_others": problem.k - (self.self_neighbor is True),
         }
+
+
+def _k_nearest(m, k):
+    """Weigh rows by Eq. (18)."""
+    return without_traces(k_nearest(m, k))
 
 
 def _singletons(n, alpha):

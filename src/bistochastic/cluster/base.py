@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -44,13 +44,10 @@ class Watch:
         What is fitted.
     X : array
         The data, for callbacks.
-    history : list of dict
-        What was recorded of each step.
     """
 
     estimator: Any
     X: Any
-    history: list = field(default_factory=list)
 
     def __post_init__(self):
         self._clock = time.perf_counter()
@@ -63,13 +60,15 @@ class Watch:
             told.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
             self._told = told
 
-    def over(self, steps, fitted):
+    def over(self, steps, history, fitted):
         """Pass steps on until a callback stops them.
 
         Parameters
         ----------
         steps : iterator of (step, residual)
             The algorithm.
+        history : list of dict
+            Gets what is recorded of each step.
         fitted : callable
             Makes the fitted attributes of a step.
 
@@ -79,16 +78,20 @@ class Watch:
             What `steps` yields.
         """
         for step, residual in steps:
-            now = time.perf_counter()
-            seconds, self._clock = now - self._clock, now
-            self.history.append(step.record() | {"seconds": seconds})
-            if self.estimator.verbose:
-                name, number = type(self.estimator).__name__, len(self.history)
-                print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
+            self.note(step, history)
             stop = self._told is not None and self._reported(fitted(step))
             yield step, residual
             if stop:
                 return
+
+    def note(self, step, history):
+        """Record a step, and print it if that is wanted."""
+        now = time.perf_counter()
+        seconds, self._clock = now - self._clock, now
+        history.append(step.record() | {"seconds": seconds})
+        if self.estimator.verbose:
+            name, number = type(self.estimator).__name__, len(history)
+            print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
 
     def end(self):
         """Say that the fit is over."""

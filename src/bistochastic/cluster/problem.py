@@ -1,6 +1,6 @@
 """From data to what Algorithm 2 needs: candidates, k, alpha by Eq. (19)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -8,24 +8,29 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import issparse
 
+from bistochastic.backends.costs import DenseCosts, Part, TableCosts
 from bistochastic.candidates import (
+    Candidates,
     distinct,
     fewest,
     of_affinities,
     of_distances,
     of_points,
     of_table,
+    squares,
 )
 from bistochastic.cluster.steps import Learned
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, several
+from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Costs
+from bistochastic.graph.refine import local_scales, nth_cost, triangles
 from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
 from bistochastic.input import Wanted, hold
+from bistochastic.links import Links
 from bistochastic.neighbors import Points
 from bistochastic.scaling.existence import scalable
 
-NEIGHBORS = 15  # "auto"
+NEIGHBORS = 40  # "auto": the largest that is tried
 FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
 
 
@@ -49,6 +54,12 @@ class Problem:
         How many candidates stand for all; 0 if all are there, or not wanted.
     given : Learned or None
         The first graph, if the data are a graph.
+    links : Links or None
+        Finds cheapest pairs between components.
+    wanted : int or None
+        How many candidates the loop uses at least, besides k; None for all.
+    unit : bool
+        Whether the rows of F are divided by their lengths.
     """
 
     all_costs: Costs
@@ -58,6 +69,9 @@ class Problem:
     points: Any = None
     limited: int = 0
     given: Learned | None = None
+    links: Links | None = None
+    wanted: int | None = None
+    unit: bool = False
 
     @property
     def mean_alpha(self):
@@ -117,17 +131,118 @@ def of_data(X, c, *, n_neighbors, candidates, alpha, metric, loops, n_jobs):
     points = None
     if given:
         found = (of_table if issparse(X) else of_distances)(X, loops=loops)
+        if not issparse(X) and wanted is not None:
+            found = Candidates(found.costs.table(max(k + 1, wanted)))
     else:
         points = Points.of(X, metric)
         found = of_points(points, k, wanted, loops=loops, n_jobs=n_jobs)
     _check_distinct(found.costs, c, loops)
-    return Problem(
-        all_costs=found.costs,
-        costs=found.costs if wanted is None else found.costs.closest(wanted),
-        k=k,
-        alpha=_alpha(found.costs, k, alpha, c),
-        points=points,
-        limited=found.limited,
+    links = Links(squares(X)) if given and not issparse(X) else None
+    return at(
+        Problem(
+            all_costs=found.costs,
+            costs=found.costs,
+            k=k,
+            alpha=1.0,
+            points=points,
+            limited=found.limited,
+            links=links or _links(found.costs, points),
+            wanted=0 if candidates == "auto" else wanted,
+        ),
+        k,
+        alpha,
+        c,
+    )
+
+
+def at(problem, k, alpha, c):
+    """Return the same problem for fewer neighbors; the search is shared.
+
+    Parameters
+    ----------
+    problem : Problem
+        Made for more neighbors, the candidates being the nearest.
+    k : int
+        Number of neighbors.
+    alpha : str or float
+        As ANCMM takes it.
+    c : int
+        Number of clusters.
+
+    Returns
+    -------
+    Problem
+        The candidates are those that k needs, unless more are wanted.
+    """
+    costs = problem.all_costs
+    used = costs if problem.wanted is None else costs.closest(max(k, problem.wanted))
+    return replace(problem, costs=used, k=k, alpha=_alpha(costs, k, alpha, c))
+
+
+def supported(problem, first, scale):
+    """Return the problem whose target is a graph with its triangles weighed.
+
+    Parameters
+    ----------
+    problem : Problem
+        The paper's.
+    first : Learned
+        Its first graph.
+    scale : callable
+        Finds the diagonal of D.
+
+    Returns
+    -------
+    Problem
+        Rows stay near the target, on its pattern, and F has unit rows.
+    """
+    S = triangles(first.S)
+    done = scale(S)
+    A = S.scaled(done.value)
+    costs = of_affinities(A.entries(0.0), loops=True).costs
+    graph = replace(
+        first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
+    )
+    return replace(
+        problem, all_costs=costs, costs=costs, alpha=0.5, given=graph, unit=True
+    )
+
+
+def locally_scaled(problem, loops):
+    """Return the problem with costs measured by the scale around each point.
+
+    Parameters
+    ----------
+    problem : Problem
+        The paper's, its candidates in one table.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Problem
+        Costs over 2 alpha_i, so that alpha is 1/2, and F has unit rows.
+    """
+    table = problem.all_costs.table(problem.k + 1)
+    scales = local_scales(on_cpu(table.reduce(partial(nth_cost, loops=loops))))
+    parts = []
+    for part in table.parts:
+        values = part.values / scales[part.rows][:, None] / scales[part.columns]
+        order = np.argsort(values, axis=1, kind="stable")
+        values = np.take_along_axis(values, order, axis=1)
+        columns = np.take_along_axis(part.columns, order, axis=1)
+        parts.append(Part(part.rows, columns, values))
+    costs = TableCosts(parts, table.n)
+    alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
+    proper = alphas > 0
+    alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)
+    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), alphas)
+    return replace(
+        problem,
+        all_costs=costs,
+        costs=costs.closest(problem.k),
+        alpha=0.5,
+        unit=True,
     )
 
 
@@ -156,14 +271,31 @@ def of_graph(X, scale, *, loops):
     graph = Learned(
         S=A,
         u=done.value,
-        cost=-A.sq_norm(),
+        distance=-A.sq_norm(),
         residual=done.residual,
         n_products=ready.graph.n_products,
         shift=ready.shift,
     )
     costs = of_affinities(entries, loops=loops).costs
     k = max(1, round(entries.nnz / A.n))
-    return Problem(costs, costs, k, 0.5, given=graph)
+    links = _links(costs, None)
+    return Problem(costs, costs, k, 0.5, given=graph, links=links)
+
+
+def _links(costs, points):
+    """Return what finds cheapest pairs among these candidates."""
+    if isinstance(costs, DenseCosts):
+        return Links(costs.native())
+    if len(costs.parts) == 1:
+        (part,) = costs.parts
+        return Links(part.values, part.columns, points)
+    width = max(part.values.shape[1] for part in costs.parts)
+    columns = np.zeros((costs.n, width), dtype=np.int64)
+    values = np.full((costs.n, width), np.inf)
+    for part in costs.parts:
+        columns[part.rows, : part.values.shape[1]] = part.columns
+        values[part.rows, : part.values.shape[1]] = part.values
+    return Links(values, columns, points)
 
 
 def _neighbors(k, n, available, row, loops):
@@ -217,10 +349,11 @@ def _alpha(costs, k, alpha, c):
     if mean == 0:
         if c in (1, largest.size):
             return 1.0  # the first graph is the last
-        raise InputError(
+        raise DegenerateError(
             f"The {k + 1} nearest candidates of every point cost the same, as "
             f"duplicates do, so that Eq. (19) gives alpha = 0. Raise n_neighbors={k}, "
-            "drop duplicates, or pass a number as alpha."
+            "drop duplicates, or pass a number as alpha.",
+            k,
         )
     if alpha == "mean":
         return mean

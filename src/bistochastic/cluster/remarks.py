@@ -5,13 +5,15 @@ from sklearn.exceptions import ConvergenceWarning
 from bistochastic.core.errors import several
 
 
-def remarks(model, step, history, limited):
+def remarks(model, c, step, history, limited):
     """Return the warnings after a fit, as pairs of category and sentence.
 
     Parameters
     ----------
     model : GraphClusterer
         What was fitted; its parameters say what was wanted.
+    c : int
+        Wanted number of components.
     step : Step
         The step that it ended with.
     history : list of dict
@@ -25,8 +27,8 @@ def remarks(model, step, history, limited):
         What to say.
     """
     said = []
-    if step.number != model.n_clusters:
-        said.append((ConvergenceWarning, _missed(model, step, history)))
+    if step.number != c:
+        said.append((ConvergenceWarning, _missed(model, c, step, history)))
     if step.graph.residual > model.tol:
         worst = f"{step.graph.residual:.1e}, more than tol={model.tol:g}"
         said.append(
@@ -73,9 +75,8 @@ def remarks(model, step, history, limited):
     return said
 
 
-def _missed(model, step, history):
+def _missed(model, c, step, history):
     """Say that the number of components is another one, and what to do."""
-    c = model.n_clusters
     said = (
         f"The graph has {several(step.number, 'component')}, not n_clusters={c}, after "
         f"{several(len(history), 'step')}."
@@ -83,6 +84,8 @@ def _missed(model, step, history):
     numbers = [record["n_components"] for record in history]
     if numbers[0] > c and model.metric == "affinity":
         return f"{said} The graph that was given has {numbers[0]} already."
+    if model.exact:
+        return f"{said} No candidates link them; make the table of neighbors wider."
     if numbers[0] > c:
         return (
             f"{said} The first graph had {numbers[0]} already; more neighbors join "

@@ -34,8 +34,8 @@ class Learned:
         The graph.
     u : array of shape (n,)
         The diagonal of D, Eq. (17); of the exact step the potential a.
-    cost : float
-        The sum of m_ij s_ij.
+    distance : float
+        The sum of d_ij s_ij over the candidates, bridges left out.
     residual : float
         Largest error of a row sum.
     n_products : int
@@ -47,16 +47,22 @@ class Learned:
         What was added to the diagonal before the mapping.
     open_rows : int
         Rows in which a candidate that was left out could have had a weight.
+    bridges : tuple of (int, int)
+        Pairs that were joined to keep components together.
+    action : str
+        How the graph came about: "lambda", or "join" or "cut" in the end.
     """
 
     S: Graph
     u: Any
-    cost: float
+    distance: float
     residual: float
     n_products: int
     epsilon: float = 0.0
     shift: float = 0.0
     open_rows: int = 0
+    bridges: tuple = ()
+    action: str = "lambda"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +108,8 @@ class Step:
             "epsilon": self.graph.epsilon,
             "shift": self.graph.shift,
             "open_rows": self.graph.open_rows,
+            "n_bridges": len(self.graph.bridges),
+            "action": self.graph.action,
         }
 
     def __str__(self):
@@ -136,20 +144,21 @@ def objective(graph, alpha, lam, F):
     smooth = 0.0 if F is None else lam * smoothness(graph.S, F)
     weights = {"weights": alpha} if np.ndim(alpha) else {}
     norm = graph.S.sq_norm(**weights) * (1.0 if weights else alpha)
-    return Objective(graph.cost - smooth, norm, smooth)
+    return Objective(graph.distance, norm, smooth)
 
 
-def mapped(m, rows, *, loop, scale):
+def mapped(costs, rows, *, mend, scale):
     """Make a graph of the rows of the relaxed problem, lines 5 and 6 of Algorithm 2.
 
     Parameters
     ----------
-    m : Costs
-        Costs of the candidates.
+    costs : Costs
+        Plain costs of the candidates.
     rows : Rows
         Weights: Eq. (14), or Eq. (18) for the first graph.
-    loop : callable
-        Says what to add to the diagonal of a symmetrized graph.
+    mend : callable
+        Adds what is missing to a symmetrized graph; returns it, what was added to the
+        diagonal, and bridges.
     scale : callable
         Finds the diagonal of D.
 
@@ -158,35 +167,40 @@ def mapped(m, rows, *, loop, scale):
     Learned
         The graph.
     """
-    S = rows.symmetrized()  # Eq. (16)
-    shift = loop(S)
-    S = S.shifted(shift) if shift else S
+    S, shift, bridges = mend(rows.symmetrized())  # Eq. (16)
     done = scale(S)  # Eq. (17)
     moved = rows.scaled(done.value)
+    changed = shift or bridges
     return Learned(
         S=S.scaled(done.value),
         u=done.value,
-        cost=m.dot(moved),
+        distance=costs.dot(moved),
         residual=done.residual,
         n_products=S.n_products,
-        epsilon=math.nan if shift else epsilon(rows, moved) / rows.sq_norm(),
+        epsilon=math.nan if changed else epsilon(rows, moved) / rows.sq_norm(),
         shift=shift,
+        bridges=bridges,
     )
 
 
-def coupled(m, alpha, *, loops, shift, tol):
+def coupled(costs, m, alpha, *, loops, mend, scale, tol):
     """Make a graph by the exact solution of the coupled problem, Eq. (13).
 
     Parameters
     ----------
+    costs : Costs
+        Plain costs of the candidates.
     m : Costs
-        Costs of the candidates.
+        The same with the penalty.
     alpha : float
         Weight of the squared norm.
     loops : bool
         Whether every point is its own candidate, at cost 0.
-    shift : float
-        What to add to the diagonal, before the rows are divided by their sums.
+    mend : callable
+        Adds what is missing to the graph; returns it, what was added to the diagonal,
+        and bridges.
+    scale : callable
+        Finds the diagonal of D, where something was added.
     tol : float
         Wanted error of the row sums.
 
@@ -209,11 +223,16 @@ def coupled(m, alpha, *, loops, shift, tol):
         )
     done = nearest(K, tol=tol)
     S = K.clipped(1.0, done.value - ROUNDED / 2)  # without what rounding left over
-    cost = -2.0 * alpha * K.dot(S)
-    if shift:
-        S = S.shifted(shift).scaled(S.ones() / (1.0 + shift) ** 0.5)
-        cost /= 1.0 + shift
-    return Learned(S, done.value, cost, done.residual, K.n_products, shift=shift)
+    residual, products = done.residual, K.n_products
+    S, shift, bridges = mend(S)
+    if shift or bridges:
+        again = scale(S)
+        residual, products = again.residual, products + S.n_products
+        S = S.scaled(again.value)
+    distance = -2.0 * alpha * costs.scores(alpha).dot(S)
+    return Learned(
+        S, done.value, distance, residual, products, shift=shift, bridges=bridges
+    )
 
 
 def _below(m, limit):

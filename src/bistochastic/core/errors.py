@@ -13,6 +13,26 @@ class InputTypeError(InputError, TypeError):
     """The input is of a kind or an element type that cannot be used."""
 
 
+class DegenerateError(InputError):
+    """All candidates of every point cost the same; there is nothing to weigh.
+
+    Parameters
+    ----------
+    message : str
+        What to do.
+    k : int
+        The number of neighbors that is too small.
+    """
+
+    def __init__(self, message: str, k: int) -> None:
+        super().__init__(message)
+        self.k = k
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Carry the number along, so that worker processes can raise it."""
+        return type(self), (self.args[0], self.k)
+
+
 class NotSymmetricError(InputError):
     """The matrix differs from its transpose by more than rounding."""
 

@@ -40,6 +40,12 @@ class Graph(Protocol):
     def part(self, index: Any) -> Self:
         """Return the square submatrix of the rows and columns in `index`."""
 
+    def joined(self, i: Any, j: Any, weights: Any) -> Self:
+        """Return S with edges added: weights[k] at (i[k], j[k]) and its mirror."""
+
+    def supported(self) -> Self:
+        """Return s_ij times the root of (S^2)_ij, on the pattern of S."""
+
     def pattern(self) -> Any:
         """Return the positive entries as a SciPy CSR array on the CPU."""
 

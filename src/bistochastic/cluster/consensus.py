@@ -1,0 +1,31 @@
+"""Label-free choice among partitions: the one that agrees most with the others."""
+
+import numpy as np
+
+
+def medoid(partitions):
+    """Find the partition with the largest mean adjusted Rand index to the others.
+
+    Parameters
+    ----------
+    partitions : sequence of array of int of shape (n,)
+        Labels, one array for each partition.
+
+    Returns
+    -------
+    best : int
+        Which one; of equals the one in the middle of the sequence.
+    agreement : array of shape (m, m)
+        The indices of all pairs.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    m = len(partitions)
+    agreement = np.eye(m)
+    for a in range(m):
+        for b in range(a):
+            index = adjusted_rand_score(partitions[a], partitions[b])
+            agreement[a, b] = agreement[b, a] = index
+    mean = (agreement.sum(axis=1) - 1) / max(1, m - 1) if m > 1 else np.ones(1)
+    ties = np.flatnonzero(mean >= mean.max() - 1e-12)
+    return int(ties[np.abs(ties - (m - 1) / 2).argmin()]), agreement

@@ -1,0 +1,156 @@
+"""Exactly c components: a bracket for lambda, then joins or cuts."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bistochastic.components import components
+from bistochastic.core.arrays import on_cpu
+from bistochastic.links import BRIDGE, bridges, numbered, sweep
+from bistochastic.spectrum.ky_fan import ky_fan
+
+NARROW = 1.02  # a bracket of lambda this tight is not divided any more
+
+
+@dataclass
+class Bracket:
+    """A rule for lambda that grows it, then bisects.
+
+    Attributes
+    ----------
+    start : float
+        The first lambda.
+    growth : float
+        Factor while there are too few components.
+    low, high : float or None
+        The last lambda with too few and with too many components.
+    """
+
+    start: float
+    growth: float
+    low: float | None = None
+    high: float | None = None
+
+    def after(self, lam, number, c):
+        """Return lambda for the next step, or None if there is none left to try."""
+        if number < c:
+            self.low = lam
+        else:
+            self.high = lam
+        if self.high is None:
+            return lam * self.growth
+        if self.low is None:
+            return lam / self.growth**2
+        if self.high < NARROW * self.low:
+            return None
+        return (self.low * self.high) ** 0.5
+
+
+def mended(S, links, floor):
+    """Join components smaller than `floor` to others by their cheapest pairs.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric weights.
+    links : Links
+        Finds cheapest pairs.
+    floor : int
+        Smallest size of a component.
+
+    Returns
+    -------
+    S : Graph
+        The graph with bridges.
+    pairs : tuple of (int, int)
+        The bridges.
+    """
+    pairs = () if floor <= 1 else bridges(components(S)[1], links, floor=floor)[0]
+    return joined(S, pairs), tuple(pairs)
+
+
+def joined(S, pairs):
+    """Add edges between pairs of points, half as heavy as the heaviest of their rows.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric weights.
+    pairs : sequence of (int, int)
+        What to join; the first of a pair sets the weight.
+
+    Returns
+    -------
+    Graph
+        The graph with these edges.
+    """
+    if not pairs:
+        return S
+    i, j = np.array(pairs).T
+    return S.joined(i, j, BRIDGE * on_cpu(S.highest())[i])
+
+
+def settled(graph, c, links, floor, scale):
+    """Yield graphs with joins or cuts until one has c components.
+
+    Parameters
+    ----------
+    graph : Learned
+        The graph that lambda gave.
+    c : int
+        Wanted number of components.
+    links : Links
+        Finds cheapest pairs.
+    floor : int
+        Smallest size of a component.
+    scale : callable
+        Finds the diagonal of D.
+
+    Yields
+    ------
+    Learned
+        Doubly stochastic graphs, the last one with c components, or more where nothing
+        is known to join them by.
+    """
+    number, labels = components(graph.S)
+    if number > c:
+        pairs, _ = bridges(labels, links, floor=floor, most=c)
+        yield _scaled(graph, joined(graph.S, pairs), scale, pairs, "join")
+    while number < c:
+        graph = _cut(graph, labels, links, floor, scale)
+        number, labels = components(graph.S)
+        yield graph
+
+
+def _cut(graph, labels, links, floor, scale):
+    """Divide the largest component; keep each of its sides together."""
+    index = np.flatnonzero(labels == np.bincount(labels).argmax())
+    part = graph.S.part(index)
+    found = ky_fan(part, 2, np.zeros(index.size, dtype=np.int64))
+    side = sweep(part.entries(0.0), on_cpu(found.F)[:, 1], min(floor, index.size // 2))
+    sides = labels.copy()
+    sides[index[side]] = labels.max() + 1
+    S = graph.S.cut(sides, sides)
+    pieces = components(S)[1]
+    pairs = []
+    for whole in (index[side], index[~side]):
+        inside = numbered(pieces[whole])
+        if inside.max() > 0:
+            chosen, _ = bridges(inside, links.within(whole), most=1)
+            pairs += [(int(whole[i]), int(whole[j])) for i, j in chosen]
+    kept = [(i, j) for i, j in graph.bridges if sides[i] == sides[j]]
+    made = replace(graph, bridges=tuple(kept))
+    return _scaled(made, joined(S, pairs), scale, pairs, "cut")
+
+
+def _scaled(graph, S, scale, pairs, action):
+    done = scale(S)
+    return replace(
+        graph,
+        S=S.scaled(done.value),
+        u=graph.u * done.value,
+        residual=done.residual,
+        n_products=S.n_products,
+        bridges=(*graph.bridges, *pairs),
+        action=action,
+    )

@@ -1,0 +1,85 @@
+"""Beyond the paper: targets and costs that give better clusters."""
+
+import numpy as np
+from array_api_compat import array_namespace
+
+FAINT = 1e-9  # what every point keeps for itself, so that the mapping exists
+SCALE = 7  # neighbor whose distance is the local scale
+
+
+def triangles(S):
+    r"""Weigh edges by the neighbors that their ends have in common.
+
+    Returns the weights :math:`s_{ij} \sqrt{(S^2)_{ij}}` on the pattern of S, with a
+    faint diagonal: edges that no third point supports all but vanish.
+
+    Parameters
+    ----------
+    S : Graph
+        Doubly stochastic graph.
+
+    Returns
+    -------
+    Graph
+        Symmetric weights, to be made doubly stochastic.
+    """
+    return S.supported().shifted(FAINT)
+
+
+def unit_rows(F):
+    """Divide the rows of an embedding by their lengths; rows of zeros stay.
+
+    Inside a finished component their distances are 0 and across 2, whatever the sizes
+    of the components.
+
+    Parameters
+    ----------
+    F : array of shape (n, c)
+        Embedding.
+
+    Returns
+    -------
+    array of shape (n, c)
+        Rows of length one.
+    """
+    xp = array_namespace(F)
+    size = xp.sqrt(xp.sum(F * F, axis=1, keepdims=True))
+    return F / xp.where(size > 0, size, xp.ones_like(size))
+
+
+def nth_cost(m, loops):
+    """Return the cost of the seventh neighbor in rows of ascending costs.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs in ascending order; infinite where there are fewer.
+    loops : bool
+        Whether the first is the point itself.
+
+    Returns
+    -------
+    array of shape (n,)
+        The cost, or that of the last neighbor there is.
+    """
+    xp = array_namespace(m)
+    others = m[:, int(loops) :][:, :SCALE]
+    return xp.max(xp.where(xp.isfinite(others), others, 0 * others[:, :1]), axis=1)
+
+
+def local_scales(costs):
+    """Return positive scales, distances to the seventh neighbor.
+
+    Parameters
+    ----------
+    costs : array of shape (n,)
+        Squared distances; 0 where there are as many duplicates.
+
+    Returns
+    -------
+    array of shape (n,)
+        Their roots; the smallest positive one in place of zeros.
+    """
+    scales = np.sqrt(costs)
+    positive = scales[scales > 0]
+    return np.where(scales > 0, scales, positive.min() if positive.size else 1.0)

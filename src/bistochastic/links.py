@@ -1,0 +1,221 @@
+"""Bridges and cuts: graphs with exactly as many components as wanted.
+
+A component that is too small, or one too many, is joined to another by the cheapest
+pair of points; a component that must be divided is cut where least weight is lost.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bistochastic.neighbors import nearest_to
+
+BRIDGE = 0.5  # of the largest weight of a row: the weight of a bridge
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Finds the cheapest pair of points between parts, by plain costs.
+
+    Attributes
+    ----------
+    costs : array of shape (n, m)
+        Costs of the candidates of each point, in ascending order.
+    columns : array of int of shape (n, m), or None
+        The candidates; None if they are all points, in order.
+    points : Points or None
+        Where to look on for points whose candidates all lie in their own part.
+    """
+
+    costs: np.ndarray
+    columns: Any = None
+    points: Any = None
+
+    def within(self, index):
+        """Return the links among some of the points only."""
+        if self.columns is None:
+            return Links(self.costs[np.ix_(index, index)])
+        place = np.full(len(self.costs), -1)
+        place[index] = np.arange(index.size)
+        columns = place[self.columns[index]]
+        costs = np.where(columns >= 0, self.costs[index], np.inf)
+        points = None if self.points is None else self.points.at(index)
+        return Links(costs, np.maximum(columns, 0), points)
+
+    def leaving(self, labels, wanted):
+        """Return the cheapest pair that leaves each part.
+
+        Parameters
+        ----------
+        labels : array of int of shape (n,)
+            The part of each point, 0 to q - 1, q at least 2.
+        wanted : array of bool of shape (q,)
+            The parts to search for; what is known of the others is given, too.
+
+        Returns
+        -------
+        cost, inside, outside : array of shape (q,)
+            Cost and ends of the pair; infinite if no candidates link the part.
+        """
+        n, q = labels.size, int(labels.max()) + 1
+        there, cost = self._first_outside(labels)
+        open_rows = np.isfinite(cost)
+        # a pair can be known from either end
+        ends = np.concatenate([np.arange(n)[open_rows], there[open_rows]])
+        others = np.concatenate([there[open_rows], np.arange(n)[open_rows]])
+        prices = np.tile(cost[open_rows], 2)
+        best = self._cheapest(labels, q, ends, others, prices)
+        asked = np.flatnonzero(~open_rows & wanted[labels])
+        if self.points is None or asked.size == 0:
+            return best
+        return self._looked_further(labels, q, ends, others, prices, asked)
+
+    def _first_outside(self, labels):
+        """Return for each point its cheapest candidate in another part."""
+        n = labels.size
+        rows = np.arange(n)
+        if self.columns is None:
+            cost = np.where(labels[:, None] != labels[None, :], self.costs, np.inf)
+            there = cost.argmin(axis=1)
+            return there, cost[rows, there]
+        out = labels[self.columns] != labels[:, None]
+        out &= np.isfinite(self.costs)
+        place = out.argmax(axis=1)
+        cost = np.where(out[rows, place], self.costs[rows, place], np.inf)
+        return self.columns[rows, place], cost
+
+    def _cheapest(self, labels, q, ends, others, prices):
+        """Return the cheapest of many pairs for each part; ties go to low numbers."""
+        order = np.lexsort((others, ends, prices, labels[ends]))
+        parts, first = np.unique(labels[ends][order], return_index=True)
+        cost, inside, outside = np.full(q, np.inf), np.zeros(q, int), np.zeros(q, int)
+        chosen = order[first]
+        cost[parts] = prices[chosen]
+        inside[parts], outside[parts] = ends[chosen], others[chosen]
+        return cost, inside, outside
+
+    def _looked_further(self, labels, q, ends, others, prices, asked):
+        """Search for points whose candidates all lie in their own part."""
+        X = self.points.X
+        for part in np.unique(labels[asked]):
+            rows = asked[labels[asked] == part]
+            rest = np.flatnonzero(labels != part)
+            found, cost = nearest_to(self.points.at(rest), X[rows], 1)
+            ends = np.concatenate([ends, rows])
+            others = np.concatenate([others, rest[found[:, 0]]])
+            prices = np.concatenate([prices, cost[:, 0]])
+        return self._cheapest(labels, q, ends, others, prices)
+
+
+def bridges(labels, links, *, floor=1, most=None):
+    """Choose pairs of points that join components.
+
+    Those smaller than `floor` are joined first, the smallest first; then, while there
+    are more than `most`, the cheapest pair. Where no candidates are known between
+    components, they stay apart.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Components.
+    links : Links
+        Finds cheapest pairs.
+    floor : int, default=1
+        Smallest size of a component that may stay.
+    most : int, optional
+        How many components may stay.
+
+    Returns
+    -------
+    pairs : list of (int, int)
+        What to join.
+    labels : array of int of shape (n,)
+        The components afterwards.
+    """
+    pairs = []
+    while True:
+        sizes = np.bincount(labels)
+        small = np.flatnonzero(sizes < floor)
+        many = most is not None and sizes.size > most
+        if sizes.size == 1 or not (small.size or many):
+            return pairs, labels
+        largest = np.arange(sizes.size) == sizes.argmax()
+        cost, inside, outside = links.leaving(
+            labels, sizes < floor if small.size else ~largest
+        )
+        small = small[np.isfinite(cost[small])]
+        if small.size:
+            chosen = small[np.lexsort((cost[small], sizes[small]))]
+        elif many and np.isfinite(cost).any():
+            chosen = np.array([int(np.argmin(cost))])
+        else:
+            return pairs, labels  # nothing is known to join them to
+        joined, labels = _merged(chosen, labels, sizes, inside, outside, cost, floor)
+        pairs += joined
+
+
+def _merged(chosen, labels, sizes, inside, outside, cost, floor):
+    """Join the chosen components in turn, unless they have grown in the meantime."""
+    parent = np.arange(sizes.size)
+    size = sizes.copy()
+
+    def root(part):
+        while parent[part] != part:
+            part = parent[part]
+        return part
+
+    joined = []
+    for part in chosen:
+        mine, other = root(part), root(labels[outside[part]])
+        grown = size[mine] >= floor and joined
+        if mine == other or grown or not np.isfinite(cost[part]):
+            continue
+        joined.append((int(inside[part]), int(outside[part])))
+        parent[mine] = other
+        size[other] += size[mine]
+    roots = np.array([root(part) for part in range(sizes.size)])
+    return joined, numbered(roots[labels])
+
+
+def numbered(labels):
+    """Return labels numbered by first appearance."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]
+
+
+def sweep(S, v, floor):
+    """Divide a connected graph where least weight is cut for its smaller side.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n, n)
+        Symmetric weights.
+    v : array of shape (n,)
+        Second eigenvector; points are divided by its values.
+    floor : int
+        Smallest size of a side.
+
+    Returns
+    -------
+    array of bool of shape (n,)
+        One of the sides.
+    """
+    n = S.shape[0]
+    order = np.lexsort((np.arange(n), v))
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n)
+    entries = S.tocoo()
+    i, j = (rank[x] for x in entries.coords)
+    upper = i < j
+    lost = np.zeros(n + 1)
+    np.add.at(lost, i[upper] + 1, entries.data[upper])
+    np.add.at(lost, j[upper] + 1, -entries.data[upper])
+    lost = np.cumsum(lost)[1:n]  # weight between the first t and the rest, t = 1 ...
+    size = np.minimum(np.arange(1, n), n - np.arange(1, n))
+    score = np.where(size >= floor, lost / size, np.inf)
+    side = np.zeros(n, dtype=bool)
+    side[order[: int(np.argmin(score)) + 1]] = True
+    return side
