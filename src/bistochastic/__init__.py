@@ -22,12 +22,15 @@ __all__ = [
     "InputError",
     "MarcusResult",
     "NotSymmetricError",
+    "NumberEstimate",
     "ProjectionResult",
     "Status",
     "SupportError",
     "SupportReport",
     "TransportResult",
+    "adaptive_neighbors_graph",
     "entropic_plan",
+    "estimate_n_clusters",
     "marcus_mapping",
     "project_doubly_stochastic",
     "support",
@@ -36,6 +39,9 @@ __all__ = [
 ESTIMATORS = {
     "ANCMM": "bistochastic.cluster.ancmm",
     "DoublyStochasticScaler": "bistochastic.scaler",
+    "NumberEstimate": "bistochastic.cluster.number",
+    "adaptive_neighbors_graph": "bistochastic.adaptive",
+    "estimate_n_clusters": "bistochastic.cluster.number",
 }
 
 

@@ -15,6 +15,7 @@ from bistochastic.backends.csr import Csr
 from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
 from bistochastic.cluster.consensus import medoid
 from bistochastic.cluster.exactly import Bracket, mended, settled
+from bistochastic.cluster.number import estimate_n_clusters
 from bistochastic.cluster.problem import (
     Problem,
     at,
@@ -469,9 +470,15 @@ class ANCMM(GraphClusterer):
 
     def _number(self, X):
         """Return how many clusters are wanted."""
-        if isinstance(self.n_clusters, str):
-            raise InputError('n_clusters="auto" is to come.')
-        return int(self.n_clusters)
+        if not isinstance(self.n_clusters, str):
+            return int(self.n_clusters)
+        if self.metric not in ("euclidean", "l2", "sqeuclidean") or issparse(X):
+            raise InputError(
+                'n_clusters="auto" looks at points with metric="euclidean"; pass a '
+                "number, or that of estimate_n_clusters."
+            )
+        seed = self.random_state
+        return estimate_n_clusters(X, random_state=seed).n_clusters
 
     def _floor(self, n, c):
         """Return the smallest size of a cluster."""

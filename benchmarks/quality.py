@@ -1,0 +1,198 @@
+"""Clusters without tuning: the default beside its label-tuned best and its peers.
+
+Run with ``BISTOCHASTIC_DATA=folder python benchmarks/quality.py results.json``, where
+the folder has the paper's sets as npz files (X, y); without it only the shapes are run.
+Rules fixed in advance: tables are z-scored, faces divided by 255, text is
+(1 + ln tf) ln(n / df) with unit rows; shapes come with seeds 0 to 9. *Tuned* is the best
+of k = 5 ... 60, found with the labels. With ``--ablation`` the parts of the default are
+taken away one by one. A record is written after each set; ``--table`` prints tables of
+records that are there.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.preprocessing import StandardScaler, normalize
+
+from bistochastic import ANCMM
+from bistochastic.metrics import clustering_accuracy, normalized_mutual_information
+
+TABLES = ("letter", "wine", "movement", "ecoli", "yeast", "yeast_1470")
+FACES = ("orl", "yale", "yale_32x32", "feret", "feret_dup")
+KS = range(5, 61)
+
+
+def spirals(rng, n=400):
+    t = np.sqrt(rng.uniform(0.05, 1, n)) * 3 * np.pi
+    y = np.arange(n) % 2
+    X = np.c_[t * np.cos(t + np.pi * y), t * np.sin(t + np.pi * y)] / 10
+    return X + 0.02 * rng.standard_normal(X.shape), y
+
+
+def shapes(seed):
+    """Return the shapes by name."""
+    rng = np.random.default_rng(seed)
+    made = {
+        "moons .08": make_moons(400, noise=0.08, random_state=seed),
+        "moons .13": make_moons(400, noise=0.13, random_state=seed),
+        "circles": make_circles(400, noise=0.06, factor=0.5, random_state=seed),
+        "spirals": spirals(rng),
+        "varied": make_blobs(450, cluster_std=[0.5, 1.0, 2.5], random_state=seed),
+        "unequal": make_blobs([300, 60, 30], cluster_std=1.0, random_state=seed),
+    }
+    X, y = make_blobs(400, centers=3, random_state=seed)
+    made["anisotropic"] = X @ np.array([[0.6, -0.6], [-0.4, 0.8]]), y
+    made["t(2) noise"] = X + rng.standard_t(2, X.shape) * 0.5, y
+    far = rng.uniform(X.min() - 5, X.max() + 5, (20, 2))
+    near = ((far[:, None] - X[None]) ** 2).sum(-1).argmin(axis=1)
+    made["outliers"] = np.concatenate([X, far]), np.concatenate([y, y[near]])
+    return made
+
+
+def prepared(name, X):
+    """Scale a set by the rule for its kind."""
+    X = np.asarray(X, dtype=float)
+    if name in FACES:
+        return X / 255
+    if name in TABLES:
+        return StandardScaler().fit_transform(X)
+    X = X[:, (X > 0).any(axis=0)]
+    idf = np.log(X.shape[0] / (X > 0).sum(axis=0))
+    return normalize(np.where(X > 0, 1 + np.log(np.maximum(X, 1)), 0) * idf)
+
+
+def scored(y, labels):
+    score = clustering_accuracy(y, labels), normalized_mutual_information(y, labels)
+    return [round(100 * value, 2) for value in score]
+
+
+def timed(model, X, y):
+    start = time.perf_counter()
+    labels = model.fit(X).labels_
+    return [*scored(y, labels), round(time.perf_counter() - start, 3)]
+
+
+def peers(c, neighbors=10):
+    return {
+        "K-Means": KMeans(c, n_init=30, random_state=0),
+        "Spectral": SpectralClustering(
+            c, affinity="nearest_neighbors", n_neighbors=neighbors, random_state=0
+        ),
+        "HDBSCAN": HDBSCAN(copy=True),
+    }
+
+
+VARIANTS = {
+    "default": {},
+    "refine both": {"refine": "both"},
+    "refine local": {"refine": "local"},
+    "no triangles": {"refine": None},
+    "no floor": {"min_cluster_size": 1},
+    "k = 15": {"n_neighbors": 15},
+    "lambda from alpha": {"refine": None, "penalty": "alpha"},
+    "paper's rule": {"refine": None, "exact": False, "min_cluster_size": 1},
+}
+
+
+def record(name, X, y, ablation):
+    """Run everything on one set."""
+    warnings.simplefilter("ignore")
+    c = len(np.unique(y))
+    made = {"set": name, "n": len(X), "c": c}
+    if ablation:
+        for variant, options in VARIANTS.items():
+            options = dict(options)
+            if options.pop("penalty", None):
+                first = ANCMM(c, exact=False, refine=None, n_neighbors=15, max_iter=1)
+                options["penalty"] = float(first.fit(X).alpha_[0])
+            made[variant] = timed(ANCMM(c, **options), X, y)
+        return made
+    made["ANCMM"] = timed(ANCMM(c), X, y)
+    for peer, model in peers(c).items():
+        made[peer] = timed(model, X, y)
+    tuned = np.array(
+        [
+            scored(y, ANCMM(c, n_neighbors=k).fit(X).labels_)
+            for k in KS
+            if k < len(X) - 1
+        ]
+    )
+    made["tuned"] = [*tuned.max(axis=0).tolist(), 0.0]
+    return made
+
+
+def sets():
+    """Yield name, X and y of every set, the slow ones last."""
+    for seed in range(10):
+        for name, (X, y) in shapes(seed).items():
+            yield f"{name}, {seed}", X, y
+    folder = os.environ.get("BISTOCHASTIC_DATA")
+    for name in (*TABLES, "yale", "yale_32x32", "orl", "tr41", "feret", "feret_dup"):
+        file = Path(folder or ".") / f"{name}.npz"
+        if folder and file.is_file():
+            held = np.load(file)
+            yield name, prepared(name, held["X"]), held["y"]
+        else:
+            print(f"{name}: not there; set BISTOCHASTIC_DATA")
+
+
+def tabulated(records):
+    """Print means over the sets, shapes and data apart, and paired differences."""
+    columns = [key for key in records[0] if key not in ("set", "n", "c")]
+    groups = {}
+    for made in records:
+        name = made["set"].rsplit(", ", 1)[0]
+        groups.setdefault(name, []).append(made)
+    print("| set | n | c | " + " | ".join(columns) + " |")
+    print("|---" * (len(columns) + 3) + "|")
+    means = []
+    for name, group in groups.items():
+        row = [np.mean([made[key][:2] for made in group], axis=0) for key in columns]
+        means.append(row)
+        cells = " | ".join(f"{a:.1f} / {b:.1f}" for a, b in row)
+        print(f"| {name} | {group[0]['n']} | {group[0]['c']} | {cells} |")
+    cells = " | ".join(f"{a:.1f} / {b:.1f}" for a, b in np.mean(means, axis=0))
+    print(f"| **mean** |  |  | {cells} |")
+    means = np.array(means)  # sets, methods, (ACC, NMI)
+    rng = np.random.default_rng(0)
+    draws = rng.integers(0, len(means), (10_000, len(means)))
+    print(f"\n{columns[0]} less the others, over the sets, with 95 % intervals:")
+    for column, name in enumerate(columns[1:], start=1):
+        gap = means[:, 0] - means[:, column]
+        low, high = np.quantile(gap[draws].mean(axis=1), [0.025, 0.975], axis=0)
+        middle = gap.mean(axis=0)
+        print(
+            f"  {name:<18} ACC {middle[0]:+5.1f} [{low[0]:+.1f}, {high[0]:+.1f}]   "
+            f"NMI {middle[1]:+5.1f} [{low[1]:+.1f}, {high[1]:+.1f}]"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    if not given.table:
+        records = []
+        runs = Parallel(n_jobs=given.jobs, return_as="generator_unordered")(
+            delayed(record)(name, X, y, given.ablation) for name, X, y in sets()
+        )
+        for made in runs:
+            records.append(made)
+            given.file.write_text(json.dumps(records, indent=0))
+            print(f"{len(records)}: {made['set']}", flush=True)
+    tabulated(json.loads(given.file.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The first graph alone, Eqs. (16)-(18), for other tools to work with."""
+
+from functools import partial
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bistochastic.candidates import of_points
+from bistochastic.core.errors import InputError
+from bistochastic.graph.simplex import k_nearest, without_traces
+from bistochastic.neighbors import Points
+from bistochastic.parameters import Count, check_jobs
+from bistochastic.scaling.marcus import marcus
+
+TOLERANCE = 1e-10
+
+
+def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=None):
+    """Learn the doubly stochastic graph of adaptive neighbors, without clustering.
+
+    Each point weighs its neighbors by Eq. (18); the graph is symmetrized, Eq. (16), and
+    mapped, Eq. (17). For Leiden, UMAP, SpectralClustering and the like.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Points.
+    n_neighbors : int, default=15
+        Number of neighbors, the point itself included.
+    metric : str or callable, default="euclidean"
+        The distance; its square is the cost.
+    n_jobs : int, optional
+        Threads of the neighbor search.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric to the bit, with rows that sum to one.
+
+    See Also
+    --------
+    ANCMM : Goes on from here to a graph that falls apart into clusters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bistochastic import adaptive_neighbors_graph
+    >>> S = adaptive_neighbors_graph(load_iris().data, n_neighbors=10)
+    >>> S.sum(axis=0).round(6).max()
+    np.float64(1.0)
+    """
+    from sklearn.utils import check_array
+
+    Count(2)("n_neighbors", n_neighbors)
+    check_jobs("n_jobs", n_jobs)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+    k, n = int(n_neighbors), X.shape[0]
+    if k >= n:
+        raise InputError(
+            f"n_neighbors={k} needs more than {k} points, since Eq. (19) looks at one "
+            f"more, but there are {n}. Lower n_neighbors."
+        )
+    if issparse(X):
+        X.sort_indices()
+    costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
+    S = costs.weigh(partial(_weights, k=k)).symmetrized()
+    done = marcus(S, S.ones(), method="auto", tol=TOLERANCE)
+    return S.scaled(done.value).entries(0.0)
+
+
+def _weights(m, k):
+    return without_traces(k_nearest(m, k))

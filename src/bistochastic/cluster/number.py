@@ -1,0 +1,113 @@
+"""How many clusters: rules on the first graph and on the partitions it gives."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bistochastic.adaptive import adaptive_neighbors_graph
+from bistochastic.backends.csr import Csr
+from bistochastic.cluster.consensus import medoid
+from bistochastic.components import components
+from bistochastic.core.errors import InputError, check_choice
+from bistochastic.parameters import Count
+from bistochastic.spectrum.ky_fan import ky_fan
+
+SHARP = 0.85  # a relative gap above it counts as a full one
+SMALL = 1e-10  # eigenvalues below it are zero
+GRID = (10, 14, 20)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberEstimate:
+    """How many clusters there seem to be, and why.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The estimate.
+    numbers : array of int of shape (m,)
+        The numbers that were looked at.
+    scores : array of shape (m,)
+        What the rule makes of each; the largest wins.
+    rule : str
+        The rule.
+    """
+
+    n_clusters: int
+    numbers: np.ndarray
+    scores: np.ndarray
+    rule: str
+
+
+def estimate_n_clusters(
+    X, *, max_clusters=15, n_neighbors=15, rule="both", random_state=None
+):
+    """Estimate the number of clusters.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Points.
+    max_clusters : int, default=15
+        The largest number to look at; 2 is the smallest.
+    n_neighbors : int, default=15
+        Neighbors in the graph whose eigenvalues "gap" looks at.
+    rule : {"both", "gap", "stability"}, default="both"
+        "gap": the largest relative gap between the c-th and the next eigenvalue of the
+        Laplacian of the first graph, as the code of CLR guesses it. "stability": the
+        number for which the partitions of `ANCMM` with 10, 14 and 20 neighbors agree
+        most. "both": the largest product of the two.
+    random_state : int or None, default=None
+        Passed on to `ANCMM`.
+
+    Returns
+    -------
+    NumberEstimate
+        The number, and the score of each that was looked at.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from bistochastic import estimate_n_clusters
+    >>> X, _ = make_blobs(150, centers=4, cluster_std=0.7, random_state=0)
+    >>> estimate_n_clusters(X, max_clusters=6).n_clusters
+    4
+    """
+    check_choice("rule", rule, ("both", "gap", "stability"))
+    Count(2)("max_clusters", max_clusters)
+    most = min(int(max_clusters), len(X) - 2)
+    if most < 2:
+        raise InputError(
+            f"Too few points, {len(X)}, to tell how many clusters there are."
+        )
+    numbers = np.arange(2, most + 1)
+    scores = np.ones(numbers.size)
+    if rule != "stability":
+        scores = scores * _gaps(X, most, min(int(n_neighbors), len(X) - 1))
+    if rule != "gap":
+        scores = scores * [_agreement(X, c, random_state) for c in numbers]
+    return NumberEstimate(int(numbers[scores.argmax()]), numbers, scores, rule)
+
+
+def _gaps(X, most, k):
+    """Return the relative gaps between the c-th and the next eigenvalue, c >= 2."""
+    S = Csr(adaptive_neighbors_graph(X, k))
+    values = ky_fan(S, most + 1, components(S)[1]).values
+    values = np.where(values < SMALL, np.finfo(float).eps, values)
+    gaps = (values[1:] - values[:-1]) / values[1:]
+    gaps = np.where(gaps > SHARP, 1.0, gaps) + 1e-6 * np.arange(gaps.size)
+    return gaps[1:]
+
+
+def _agreement(X, c, random_state):
+    """Return the mean agreement of the partitions by a few numbers of neighbors."""
+    from bistochastic.cluster.ancmm import ANCMM
+
+    partitions = [
+        ANCMM(int(c), n_neighbors=k, random_state=random_state).fit(X).labels_
+        for k in GRID
+        if k < len(X) - 1
+    ]
+    agreement = medoid(partitions)[1]
+    m = len(partitions)
+    return float((agreement.sum() - m) / max(1, m * (m - 1)))
