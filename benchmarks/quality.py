@@ -3,10 +3,10 @@
 Run with ``BISTOCHASTIC_DATA=folder python benchmarks/quality.py results.json``, where
 the folder has the paper's sets as npz files (X, y); without it only the shapes are run.
 Rules fixed in advance: tables are z-scored, faces divided by 255, text is
-(1 + ln tf) ln(n / df) with unit rows; shapes come with seeds 0 to 9. *Tuned* is the best
-of k = 5 ... 60, found with the labels. With ``--ablation`` the parts of the default are
-taken away one by one. A record is written after each set; ``--table`` prints tables of
-records that are there.
+(1 + ln tf) ln(n / df) with unit rows; shapes come with seeds 0 to 9. *Tuned* is the
+best of k = 5 ... 60, found with the labels. With ``--ablation`` the parts of the
+default are taken away one by one. A record is written after each set; ``--table``
+prints tables of records that are there.
 """
 
 import argparse

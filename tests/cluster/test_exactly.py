@@ -1,0 +1,255 @@
+"""Exactly c, no crumbs, no hand-tuned k: what the default adds to the paper."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
+
+import random_problems
+from bistochastic import (
+    ANCMM,
+    InputError,
+    adaptive_neighbors_graph,
+    estimate_n_clusters,
+    marcus_mapping,
+)
+from bistochastic.cluster.consensus import medoid
+from bistochastic.cluster.exactly import Bracket
+from bistochastic.graph.refine import local_scales, nth_cost, triangles, unit_rows
+from bistochastic.links import Links, bridges, sweep
+from bistochastic.neighbors import Points, nearest
+from matrices import as_numpy, row_error, sparse_symmetric
+
+
+@pytest.mark.parametrize("seed", range(45))
+def test_random_problems_have_exactly_c_components(seed):
+    kind, what, index = random_problems.check(seed)
+    assert what == "exact" or "n_neighbors" in what
+    if index is not None and kind not in random_problems.TIED:
+        assert index > 0.9
+
+
+def test_rare_clusters_are_found():
+    centers = np.array([[0, 0], [8, 0], [0, 8], [8, 8]])
+    for seed in range(3):
+        X, y = make_blobs([900, 600, 470, 30], centers=centers, random_state=seed)
+        assert adjusted_rand_score(y, ANCMM(4).fit(X).labels_) > 0.99
+
+
+def test_the_number_of_neighbors_that_is_chosen_gives_the_same_labels():
+    X, _ = make_moons(250, noise=0.12, random_state=1)
+    model = ANCMM(2).fit(X)
+    assert model.n_neighbors_ in (7, 10, 14, 20, 28, 40)
+    assert 0 < model.stability_ <= 1
+    again = ANCMM(2, n_neighbors=model.n_neighbors_).fit(X)
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert again.stability_ == 1.0
+
+
+@pytest.mark.parametrize("refine", ["triangles", "local", "both", None])
+def test_refinements_say_which_they_are(refine):
+    X, y = make_circles(300, noise=0.05, factor=0.5, random_state=0)
+    model = ANCMM(2, refine=refine).fit(X)
+    assert model.refine_ in (("triangles", "local") if refine == "both" else (refine,))
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+def test_no_crumbs():
+    X, _ = make_blobs(300, 10, centers=3, cluster_std=6.0, random_state=0)
+    for size in (2, 15, 60):
+        model = ANCMM(3, min_cluster_size=size, n_neighbors=7).fit(X)
+        assert np.bincount(model.labels_).min() >= size
+    auto = ANCMM(3, n_neighbors=5).fit(X)
+    assert np.bincount(auto.labels_).min() >= 10
+    with pytest.raises(InputError, match="min_cluster_size=101 times n_clusters=3"):
+        ANCMM(3, min_cluster_size=101).fit(X)
+
+
+def test_too_many_components_are_joined_and_history_says_so():
+    X, _ = make_blobs(200, centers=6, cluster_std=0.3, random_state=2)
+    model = ANCMM(3, n_neighbors=8).fit(X)
+    assert model.n_components_ == 3
+    assert model.history_[-1]["action"] == "join"
+    assert model.history_[-1]["kept"]
+    assert len(model.bridges_) == model.history_[-1]["n_bridges"] == 3
+    for i, j in model.bridges_:
+        assert model.labels_[i] == model.labels_[j]
+        assert model.affinity_matrix_[i, j] > 0
+
+
+def test_joins_are_those_of_single_linkage():
+    X, _ = make_blobs(120, centers=8, cluster_std=0.2, random_state=4)
+    model = ANCMM(3, n_neighbors=8, min_cluster_size=1).fit(X)
+    tree = minimum_spanning_tree(pairwise_distances(X)).tocoo()
+    longest = np.argsort(tree.data)[-2:]
+    kept = np.delete(np.arange(tree.nnz), longest)
+    forest = csr_array(
+        (tree.data[kept], (tree.row[kept], tree.col[kept])), shape=tree.shape
+    )
+    wanted = connected_components(forest, directed=False)[1]
+    assert adjusted_rand_score(wanted, model.labels_) == 1.0
+
+
+def test_too_few_components_are_cut():
+    X = np.random.default_rng(0).random((300, 2))
+    model = ANCMM(40, n_neighbors=40, max_iter=2).fit(X)
+    assert model.n_components_ == 40
+    assert {"cut"} <= {record["action"] for record in model.history_}
+    np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
+
+
+def test_duplicates_double_k():
+    X = np.repeat(np.random.default_rng(0).random((30, 2)), 12, axis=0)
+    model = ANCMM(3, n_neighbors=8).fit(X)
+    assert model.n_neighbors_ == 16
+    assert model.n_components_ == 3
+    assert (model.labels_.reshape(30, 12) == model.labels_[::12, None]).all()
+
+
+def test_a_table_without_links_is_joined_as_far_as_it_goes():
+    X, y = make_blobs(120, centers=4, cluster_std=0.3, random_state=2)
+    table = KNeighborsTransformer(n_neighbors=8).fit_transform(X)
+    model = ANCMM(2, metric="precomputed")
+    with pytest.warns(UserWarning, match="make the table of neighbors wider"):
+        model.fit(table)
+    assert model.n_components_ == 4
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert ANCMM(2, metric="precomputed").fit(pairwise_distances(X)).n_components_ == 2
+
+
+def test_columns_of_different_spread_are_warned_of():
+    X, _ = make_blobs(60, 3, random_state=0)
+    with pytest.warns(UserWarning, match="The spread of column 1 is"):
+        ANCMM(3).fit(X * [1, 1e4, 1])
+    ANCMM(3).fit(X * [1, 5, 1])  # no warning
+    ANCMM(3).fit(np.c_[X, np.ones(60)])
+
+
+# the parts
+
+
+def test_a_bracket_grows_then_bisects_then_gives_up():
+    rule = Bracket(1.0, 2.0)
+    assert rule.after(1.0, 1, 3) == 2.0
+    assert rule.after(2.0, 2, 3) == 4.0
+    assert rule.after(4.0, 5, 3) == pytest.approx(8**0.5)
+    assert rule.after(2.01, 2, 3) == pytest.approx((2.01 * 4.0) ** 0.5)
+    assert rule.after(2.02, 7, 3) is None
+    down = Bracket(1.0, 2.0)
+    assert down.after(1.0, 9, 3) == 0.25
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_the_cheapest_pair_that_leaves_a_part(rng, table):
+    X = rng.random((60, 2))
+    D = ((X[:, None] - X[None]) ** 2).sum(-1)
+    labels = (X[:, 0] > 0.5).astype(int) + 2 * (X[:, 1] > 0.7)
+    labels = np.unique(labels, return_inverse=True)[1]
+    points = Points.of(X, "euclidean")
+    if table:  # so short that most points see their own part only
+        columns, costs = nearest(points, 3)
+        links = Links(costs, columns, points)
+    else:
+        links = Links(D)
+    q = labels.max() + 1
+    cost, inside, outside = links.leaving(labels, np.ones(q, dtype=bool))
+    for part in range(q):
+        wanted = np.where((labels == part)[:, None] & (labels != part), D, np.inf)
+        assert cost[part] == pytest.approx(wanted.min())
+        assert labels[inside[part]] == part != labels[outside[part]]
+
+
+def test_the_smallest_crumbs_are_joined_first():
+    X = np.array([0.0, 1, 2, 3, 10, 11, 13, 30])[:, None]
+    links = Links((X - X.T) ** 2)
+    labels = np.array([0, 0, 0, 0, 1, 1, 2, 3])
+    pairs, made = bridges(labels, links, floor=3)
+    assert sorted(map(sorted, pairs)) == [[5, 6], [6, 7]]
+    assert made.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    pairs, made = bridges(labels, links, most=2)
+    assert made.max() == 1
+
+
+def test_the_sweep_cuts_where_least_is_lost():
+    A = np.zeros((9, 9))
+    A[:5, :5] = A[5:, 5:] = 1.0
+    A[4, 5] = A[5, 4] = 0.1
+    v = np.r_[-np.arange(1, 6), np.arange(1, 5)].astype(float)
+    assert sweep(csr_array(A), v, 1).sum() in (4, 5)
+    side = sweep(csr_array(A), np.arange(9.0), 1)
+    assert side.tolist() == [True] * 5 + [False] * 4
+    assert sweep(csr_array(A), np.arange(9.0), 4).sum() == 5
+
+
+def test_the_medoid_agrees_most_with_the_others():
+    a, b = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
+    best, agreement = medoid([b, a, a])
+    assert best in (1, 2)
+    assert agreement[1, 2] == 1.0
+    assert medoid([a])[0] == 0
+    assert medoid([a, a, a])[0] == 1
+
+
+def test_triangles_and_bridges_on_every_holder(hold, rng):
+    A = sparse_symmetric(rng, 12)
+    A = marcus_mapping(A).matrix
+    S = hold(A)
+    wanted = A * np.sqrt(A @ A) * (A > 0) + 1e-9 * np.eye(12)
+    made = as_numpy(triangles(S).native())
+    np.testing.assert_allclose(made, wanted, atol=1e-14)
+    assert (made == made.T).all()
+    B = np.zeros((12, 12))
+    B[1, 4] = B[4, 1] = 0.3
+    B[7, 2] = B[2, 7] = 0.1
+    joined = as_numpy(S.joined(np.array([1, 7]), np.array([4, 2]), [0.3, 0.1]).native())
+    np.testing.assert_allclose(joined, A + B, atol=1e-15)
+
+
+def test_unit_rows_and_local_scales(rng):
+    F = rng.standard_normal((5, 3))
+    F[2] = 0
+    np.testing.assert_allclose(
+        np.linalg.norm(unit_rows(F), axis=1), [1, 1, 0, 1, 1], atol=1e-15
+    )
+    costs = np.sort(rng.random((4, 12)), axis=1)
+    costs[:, 0] = 0
+    np.testing.assert_allclose(nth_cost(costs, True), costs[:, 7])
+    np.testing.assert_allclose(nth_cost(costs, False), costs[:, 6])
+    assert local_scales(np.array([0.0, 4.0, 9.0])).tolist() == [2.0, 2.0, 3.0]
+
+
+# beside the clusterer
+
+
+def test_the_graph_alone():
+    X, _ = make_blobs(200, random_state=0)
+    S = adaptive_neighbors_graph(X, 12)
+    assert row_error(S.toarray()) < 1e-9
+    assert (S != S.T).nnz == 0
+    first = ANCMM(
+        1, n_neighbors=12, exact=False, refine=None, min_cluster_size=1, max_iter=1
+    )
+    first.fit(X)
+    np.testing.assert_allclose(S.toarray(), first.affinity_matrix_.toarray(), atol=1e-7)
+    for bad in (1, 200, "many"):
+        with pytest.raises(InputError, match="n_neighbors"):
+            adaptive_neighbors_graph(X, bad)
+
+
+@pytest.mark.parametrize("rule", ["both", "gap", "stability"])
+def test_the_number_of_separated_clusters(rule):
+    X, _ = make_blobs(160, 4, centers=5, cluster_std=0.6, random_state=3)
+    found = estimate_n_clusters(X, rule=rule, max_clusters=7)
+    assert found.numbers.tolist() == [2, 3, 4, 5, 6, 7]
+    assert found.scores.shape == (6,)
+    if rule != "stability":
+        assert found.n_clusters == 5
+    model = ANCMM("auto").fit(X)
+    assert model.n_clusters_ == 5
+    with pytest.raises(InputError, match="estimate_n_clusters"):
+        ANCMM("auto", metric="cosine").fit(X)
+    with pytest.raises(InputError, match="Too few points"):
+        estimate_n_clusters(X[:3])
