@@ -126,25 +126,30 @@ class Penalty:
 class ANCMM(GraphClusterer):
     r"""Cluster by a doubly stochastic graph that falls apart into the clusters.
 
-    Algorithm 2 of "Doubly Stochastic Adaptive Neighbors Clustering via the Marcus
-    Mapping": learns a sparse, symmetric, doubly stochastic S with a small
+    Learns a sparse, symmetric, doubly stochastic S with a small
 
     .. math:: \sum_{ij} \|x_i - x_j\|^2 s_{ij} + \alpha \|S\|_F^2
         \quad \text{with} \quad rank(L_S) = n - c ,
 
-    Eq. (8), so that its connected components are the clusters (Theorem 3). No k-means.
-    A penalty lambda on the c smallest eigenvalues of the Laplacian is doubled until the
-    graph falls apart, and halved where there are too many parts.
+    Eq. (8) of "Doubly Stochastic Adaptive Neighbors Clustering via the Marcus Mapping",
+    so that its connected components are the clusters (Theorem 3), exactly as many as
+    asked for. No k-means. A penalty lambda on the c smallest eigenvalues of the
+    Laplacian grows until the graph falls apart. `ANCMM.paper` runs the paper's
+    Algorithm 2 as printed.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters c.
+    n_clusters : int or "auto", default=8
+        Number of clusters c. "auto" asks `estimate_n_clusters`.
     n_neighbors : int or "auto", default="auto"
         Number of neighbors k of a point in the first graph, the point itself included
-        if it counts as a neighbor. "auto" is 15, or what fewer candidates allow. Few
-        neighbors make a graph that falls apart into crumbs, many one that joins
-        clusters; noisy data want more.
+        if it counts as a neighbor. "auto" tries 7, 10, 14, 20, 28 and 40, as far as
+        there are candidates, and keeps the partition that agrees most with the others.
+        Where all candidates of all points are duplicates, k is doubled.
+    min_cluster_size : int or "auto", default="auto"
+        Smaller components are joined to others in every step, by the cheapest pair of
+        points, and do not count. "auto" is a tenth of n / c, but at least 2 and at most
+        10 and n / (2 c). The paper has 1.
     alpha : {"mean", "row"} or float, default="mean"
         Weight of the squared norm; the larger, the more neighbors get a weight. For
         each row Eq. (19) has the largest alpha that gives k neighbors: "mean" takes the
@@ -156,7 +161,15 @@ class ANCMM(GraphClusterer):
         With None and more than 4,096 points, 4 k nearest stand for all, which gives the
         same graphs unless a warning says so.
     penalty : float, optional
-        Lambda to start with; by default alpha, or its mean.
+        Lambda to start with; by default 1/8 with a refinement, alpha n / c without, and
+        alpha by the paper's rule.
+    refine : {"triangles", "local", "both", None}, default="triangles"
+        What the rows are made of. "triangles": they stay near the first graph, its
+        edges weighed by the neighbors that their ends have in common. "local": of
+        distances divided by those to the seventh neighbors; good for balanced classes
+        in many dimensions. "both": whichever agrees more with all the others. All three
+        lean towards clusters of equal size. None: the paper's rows; only then `alpha`
+        and `candidates` matter after the first graph.
     self_neighbor : bool or "lazy", default=True
         Whether a point is its own neighbor. With True the Marcus mapping exists for
         sure (Theorem 2). With False, I / k is added to a graph for which it does not,
@@ -169,6 +182,11 @@ class ANCMM(GraphClusterer):
         Method of `marcus_mapping`; "alternating" is Algorithm 1 of the paper. Where a
         published method does not get there in 1,000 passes, "auto" goes on: the mapping
         is unique.
+    exact : bool, default=True
+        Whether to end with exactly `n_clusters` components: lambda is bisected, and in
+        the end components are joined by cheapest pairs, or the largest cut where its
+        second eigenvector loses least. False: the paper's rule, which doubles or halves
+        lambda, may end with another number, and then warns.
     metric : str or callable, default="euclidean"
         The distance; its square is the cost ("sqeuclidean" is the same as "euclidean").
         "cosine" has cost 2 (1 - cos). "precomputed": X holds distances, not squared; a
@@ -206,6 +224,13 @@ class ANCMM(GraphClusterer):
         Number of different labels: `n_components_`, but 1 if one cluster was asked for.
     n_neighbors_ : int or None
         The k that was used; None for affinities.
+    refine_ : str or None
+        The refinement that was used.
+    stability_ : float
+        Mean adjusted Rand index of the partition to those with other numbers of
+        neighbors, or refinements; 1 if there was only one.
+    bridges_ : array of int of shape (n_bridges, 2)
+        Pairs of points that were joined to keep components together.
     alpha_ : array of shape (n_samples,)
         The alpha of each row.
     penalty_ : float
@@ -218,6 +243,7 @@ class ANCMM(GraphClusterer):
         "embedding_converged" of the eigensolver, "epsilon" of Eq. (23) relative to the
         squared norm of the rows, "shift" (what was added to the diagonal),
         "open_rows" (rows to which a candidate that was left out could matter),
+        "n_bridges", "action" ("lambda", "join" or "cut"),
         "seconds", and "kept", whether the step is the result.
     n_iter_ : int
         Number of graphs learned, the first one included.
@@ -235,23 +261,24 @@ class ANCMM(GraphClusterer):
 
     Notes
     -----
-    The paper's rule for lambda may end with another number of components; a warning
-    says so then.
+    The distances are those of X as it is: scale the columns first. A warning says if
+    their spreads differ a hundredfold.
 
-    The distances are those of X as it is: scale the columns first. A component may be a
-    single point: with the paper's rule, crumbs count as clusters.
+    Rows in another order give the same partition unless costs are tied.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import minmax_scale
     >>> from bistochastic import ANCMM
+    >>> from bistochastic.metrics import clustering_accuracy
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = ANCMM.paper(n_clusters=3, n_neighbors=30).fit(minmax_scale(X))
+    >>> X = minmax_scale(X)
+    >>> model = ANCMM(n_clusters=3).fit(X)
     >>> model.n_components_
     3
-    >>> from bistochastic.metrics import clustering_accuracy
-    >>> round(clustering_accuracy(y, model.labels_), 3)
+    >>> paper = ANCMM.paper(n_clusters=3, n_neighbors=30).fit(X)
+    >>> round(clustering_accuracy(y, paper.labels_), 3)
     0.983
     """
 
