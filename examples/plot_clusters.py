@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from bistochastic import ANCMM
+from bistochastic import ANCMM, adaptive_neighbors_graph
 
 
 def rings(rng, sizes=(60, 120, 180)):
@@ -31,15 +31,17 @@ models = {}
 figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
 
 for row, (name, (X, y, c)) in zip(axes, sets.items(), strict=True):
-    model = models[name] = ANCMM(c, n_neighbors=13).fit(X)
+    model = models[name] = ANCMM(c).fit(X)
     print(f"{name}: {model.n_components_} components in {model.n_iter_} steps,")
     print(f"  adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
-    # The first graph, before the penalty pulls it apart, is that of a fit of one step.
-    first = ANCMM(1, n_neighbors=13).fit(X)
-    for axis, fitted in ((row[0], first), (row[1], model)):
-        i, j = fitted.affinity_matrix_.tocoo().coords
+    first = adaptive_neighbors_graph(X, model.n_neighbors_)
+    for axis, graph, labels in (
+        (row[0], first, np.zeros(len(X))),
+        (row[1], model.affinity_matrix_, model.labels_),
+    ):
+        i, j = graph.tocoo().coords
         axis.add_collection(LineCollection(X[np.c_[i, j]], colors="0.6", lw=0.5))
-        axis.scatter(*X.T, s=9, c=fitted.labels_, cmap="tab10", vmax=9, zorder=2)
+        axis.scatter(*X.T, s=9, c=labels, cmap="tab10", vmax=9, zorder=2)
         axis.set_aspect("equal")
         axis.set_xticks([])
         axis.set_yticks([])
