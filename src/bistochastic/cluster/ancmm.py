@@ -24,7 +24,7 @@ from bistochastic.cluster.problem import (
     of_graph,
     supported,
 )
-from bistochastic.cluster.remarks import remarks
+from bistochastic.cluster.remarks import remarks, uneven
 from bistochastic.cluster.steps import (
     Learned,
     Step,
@@ -97,8 +97,18 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
         if not found or number <= c:  # kept while there are too many
             start = found and found.F
             found = ky_fan(graph.S, c, labels, start=start, rng=rng)  # line 3, Eq. (11)
-            F = unit_rows(found.F) if unit else found.F
+            F = _used(found, unit)
         graph = update(costs.plus(lam, F))  # lines 4-6
+
+
+def _used(found, unit):
+    """Return the rows f_i whose distances are penalized."""
+    return unit_rows(found.F) if found and unit else found and found.F
+
+
+def _rank(number, c, n):
+    """Prefer too many components, which can be joined, to too few."""
+    return number - c if number >= c else n + c - number
 
 
 @dataclass(frozen=True)
@@ -403,13 +413,14 @@ class ANCMM(GraphClusterer):
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        problem = self._variant(self._problem(X), self.refine_)
+        floor = self._floor(X.shape[0], self.n_clusters_)
+        problem = self._variant(self._problem(X), self.refine_, floor)
         if not np.allclose(problem.alpha, self.alpha_, rtol=1e-6, atol=0.0):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
             )
-        F = unit_rows(self.embedding_) if problem.unit else self.embedding_
-        m = problem.costs.plus(self.penalty_, F)
+        found = Embedding(self.embedding_, np.empty(0), Status.CONVERGED, 0)
+        m = problem.costs.plus(self.penalty_, _used(found, problem.unit))
         rows = problem.weights(m)
         made = mapped(m, rows, mend=self._mend(problem, 1), scale=self._scale)
         if made.shift:
@@ -452,10 +463,10 @@ class ANCMM(GraphClusterer):
         ]
         watch.end()
         best, agreement = medoid([learned["labels_"] for learned, _ in runs])
-        learned, remarks = runs[best]
+        learned, said = runs[best]
         others = np.delete(agreement[best], best)
         learned["stability_"] = float(others.mean()) if others.size else 1.0
-        return learned, remarks + self._spread(X)
+        return learned, said + uneven(self.metric, X)
 
     def _run(self, problem, refine, c, floor, watch):
         """Run the loop on one problem; return the fitted attributes and warnings."""
@@ -475,7 +486,7 @@ class ANCMM(GraphClusterer):
                 rng=self._generator(),
             )
         if self.exact:  # too many can be joined, too few must be cut
-            steps = ((s, s.number - c if s.number >= c else n + c) for s, _ in steps)
+            steps = ((step, _rank(step.number, c, n)) for step, _ in steps)
         history = []
         fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
         watched = watch.over(steps, history, fitted)
@@ -485,8 +496,8 @@ class ANCMM(GraphClusterer):
         kept = [h["n_components"] for h in history].index(step.number)
         if self.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, self._scale):
-                value = objective(graph, problem.alpha, 0.0, None)
-                value = replace(value, penalty=step.objective.penalty)
+                F = _used(step.found, problem.unit)
+                value = objective(graph, problem.alpha, step.lam, F)
                 step = Step(graph, step.found, step.lam, *components(graph.S), value)
                 watch.note(step, history)
                 kept = len(history) - 1
@@ -578,24 +589,6 @@ class ANCMM(GraphClusterer):
         if self.penalty is None:
             return Bracket(problem.mean_alpha * problem.costs.n / c, 2.0)
         return Bracket(self._lambda(problem), 2.0)
-
-    def _spread(self, X):
-        """Warn of columns whose spreads differ a hundredfold."""
-        if self.metric in (*PAIRS, "cosine") or issparse(X) or callable(self.metric):
-            return []
-        spread = X.std(axis=0)
-        wide = spread.max(initial=0.0)
-        narrow = spread[spread > 0].min(initial=wide)
-        if wide <= 100 * narrow:
-            return []
-        return [
-            (
-                UserWarning,
-                f"The spread of column {int(spread.argmax())} is {wide / narrow:.3g} "
-                "times that of another, which hardly counts then. Scale the columns "
-                "first, as by sklearn.preprocessing.StandardScaler.",
-            )
-        ]
 
     def _lambda(self, problem):
         """Return the first lambda."""

@@ -1,8 +1,12 @@
 """What a user should be told after a fit, as warnings."""
 
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.core.errors import several
+
+ADDING = ("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "minkowski")
+UNEVEN = 100
 
 
 def remarks(model, c, step, history, limited):
@@ -73,6 +77,38 @@ def remarks(model, c, step, history, limited):
             )
         )
     return said
+
+
+def uneven(metric, X):
+    """Return a warning if the spreads of columns differ a hundredfold.
+
+    Parameters
+    ----------
+    metric : str or callable
+        Only metrics that add up columns suffer from it.
+    X : array or sparse matrix of shape (n, d)
+        Points.
+
+    Returns
+    -------
+    list of (type, str)
+        What to say.
+    """
+    if issparse(X) or metric not in ADDING:
+        return []
+    spread = X.std(axis=0)
+    wide = spread.max(initial=0.0)
+    narrow = spread[spread > 0].min(initial=wide)
+    if wide <= UNEVEN * narrow:
+        return []
+    return [
+        (
+            UserWarning,
+            f"The spread of column {int(spread.argmax())} is {wide / narrow:.3g} times "
+            "that of another, which hardly counts then. Scale the columns first, as by "
+            "sklearn.preprocessing.StandardScaler.",
+        )
+    ]
 
 
 def _missed(model, c, step, history):
