@@ -54,7 +54,7 @@ from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 LAZY = "lazy"
-GRID = (7, 10, 14, 20, 28, 40)  # numbers of neighbors to choose from
+GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
@@ -153,8 +153,9 @@ class ANCMM(GraphClusterer):
         Number of clusters c. "auto" asks `estimate_n_clusters`.
     n_neighbors : int or "auto", default="auto"
         Number of neighbors k of a point in the first graph, the point itself included
-        if it counts as a neighbor. "auto" tries 7, 10, 14, 20, 28 and 40, as far as
-        there are candidates, and keeps the partition that agrees most with the others.
+        if it counts as a neighbor. "auto" tries some of 5, 7, 10, 14, 20, 28, 40 and
+        56, up to the mean size of a cluster and down to a quarter of that, and keeps
+        the partition that agrees most with the others.
         Where all candidates of all points are duplicates, k is doubled.
     min_cluster_size : int or "auto", default="auto"
         Smaller components are joined to others in every step, by the cheapest pair of
@@ -544,9 +545,10 @@ class ANCMM(GraphClusterer):
         }
         k = self.n_neighbors if c is not None else self.n_neighbors_
         c = int(self.n_clusters_) if c is None else c
+        most = max(grid(X.shape[0], c))
         while True:
             try:
-                return of_data(X, c, n_neighbors=k, **options)
+                return of_data(X, c, n_neighbors=k, most=most, **options)
             except DegenerateError as error:
                 if not self.exact or 2 * error.k > X.shape[0] - 1:
                     raise
@@ -564,7 +566,7 @@ class ANCMM(GraphClusterer):
             return [(base, way) for way in ways]
         problems = []
         if isinstance(self.n_neighbors, str):
-            for k in (k for k in GRID if k < base.k):
+            for k in (k for k in grid(base.costs.n, c) if k < base.k):
                 with suppress(DegenerateError):  # fewer than there are duplicates
                     problems.append(at(base, k, self.alpha, c))
         problems.append(base)
@@ -678,6 +680,23 @@ class ANCMM(GraphClusterer):
             "_points": problem.points,
             "_n_others": problem.k - (self.self_neighbor is True),
         }
+
+
+def grid(n, c):
+    """Return the numbers of neighbors to choose from: up to the size of a cluster.
+
+    Parameters
+    ----------
+    n, c : int
+        Number of points and of clusters.
+
+    Returns
+    -------
+    list of int
+        From a quarter of the largest on.
+    """
+    largest = min(GRID[-1], max(GRID[2], n / c))
+    return [k for k in GRID if largest / 4 <= k <= largest]
 
 
 def _k_nearest(m, k):

@@ -30,7 +30,6 @@ from bistochastic.links import Links
 from bistochastic.neighbors import Points
 from bistochastic.scaling.existence import scalable
 
-NEIGHBORS = 40  # "auto": the largest that is tried
 FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
 
 
@@ -100,7 +99,7 @@ class Problem:
         return int(np.count_nonzero(on_cpu(limit > farthest)))
 
 
-def of_data(X, c, *, n_neighbors, candidates, alpha, metric, loops, n_jobs):
+def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs):
     """Choose k, the candidates and alpha for points or distances.
 
     Parameters
@@ -111,6 +110,8 @@ def of_data(X, c, *, n_neighbors, candidates, alpha, metric, loops, n_jobs):
         Number of clusters.
     n_neighbors, candidates, alpha, metric, n_jobs
         As ANCMM takes them.
+    most : int
+        What "auto" stands for, if there are as many candidates.
     loops : bool
         Whether a point is its own candidate.
 
@@ -120,7 +121,8 @@ def of_data(X, c, *, n_neighbors, candidates, alpha, metric, loops, n_jobs):
         What a run needs.
     """
     given = metric == "precomputed"
-    k = _neighbors(n_neighbors, X.shape[0], *fewest(X, loops=loops, pairs=given), loops)
+    number, row = fewest(X, loops=loops, pairs=given)
+    k = _neighbors(n_neighbors, most, X.shape[0], number, row, loops)
     wanted = k if candidates == "auto" else candidates
     wanted = wanted if wanted is None else int(wanted)
     if wanted is not None and wanted < k:
@@ -298,12 +300,12 @@ def _links(costs, points):
     return Links(values, columns, points)
 
 
-def _neighbors(k, n, available, row, loops):
+def _neighbors(k, most, n, available, row, loops):
     """Return k, which needs k + 1 candidates of every point."""
     own = ", itself included" if loops else ""
     least = f"point {row} has {several(available, 'candidate')}{own}"
     if k == "auto":
-        k = min(NEIGHBORS, available - 1)
+        k = min(most, available - 1)
         if k < 1 or (k == 1 and loops and n > 2):
             raise InputError(
                 f"Too few candidates: {least}, and Eq. (19) takes one more than there "
