@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 
 from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
-from bistochastic.graph.simplex import k_nearest, without_traces
+from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
 from bistochastic.parameters import Count, check_jobs
 from bistochastic.scaling.marcus import marcus
@@ -63,10 +63,6 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
     if issparse(X):
         X.sort_indices()
     costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
-    S = costs.weigh(partial(_weights, k=k)).symmetrized()
+    S = costs.weigh(partial(first_weights, k=k)).symmetrized()
     done = marcus(S, S.ones(), method="auto", tol=TOLERANCE)
     return S.scaled(done.value).entries(0.0)
-
-
-def _weights(m, k):
-    return without_traces(k_nearest(m, k))

@@ -22,7 +22,23 @@ def components(S):
         The component of each point, numbered by first appearance.
     """
     number, labels = connected_components(S.pattern(), directed=False)
-    _, first = np.unique(labels, return_index=True)
-    rank = np.empty(number, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(number)
-    return int(number), rank[labels]
+    return int(number), numbered(labels)
+
+
+def numbered(labels):
+    """Return labels numbered by first appearance.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Any numbers.
+
+    Returns
+    -------
+    array of int of shape (n,)
+        0, 1, ... in the order in which they turn up.
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bistochastic.components import numbered
 from bistochastic.neighbors import nearest_to
 
 BRIDGE = 0.5  # of the largest weight of a row: the weight of a bridge
@@ -176,14 +177,6 @@ def _merged(chosen, labels, sizes, inside, outside, cost, floor):
         size[other] += size[mine]
     roots = np.array([root(part) for part in range(sizes.size)])
     return joined, numbered(roots[labels])
-
-
-def numbered(labels):
-    """Return labels numbered by first appearance."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]
 
 
 def sweep(S, v, floor):

@@ -39,7 +39,7 @@ from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.run import Status, run
 from bistochastic.graph.objective import Objective, approximation
 from bistochastic.graph.refine import unit_rows
-from bistochastic.graph.simplex import k_nearest, without_traces
+from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
 from bistochastic.parameters import (
     Choice,
@@ -606,7 +606,7 @@ class ANCMM(GraphClusterer):
     def _first(self, problem, floor=1):
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
         costs = problem.all_costs
-        rows = costs.weigh(partial(_k_nearest, k=problem.k))
+        rows = costs.weigh(partial(first_weights, k=problem.k))
         return mapped(costs, rows, mend=self._mend(problem, floor), scale=self._scale)
 
     def _update(self, problem, floor=1):
@@ -697,11 +697,6 @@ def grid(n, c):
     """
     largest = min(GRID[-1], max(GRID[2], n / c))
     return [k for k in GRID if largest / 4 <= k <= largest]
-
-
-def _k_nearest(m, k):
-    """Weigh rows by Eq. (18)."""
-    return without_traces(k_nearest(m, k))
 
 
 def _singletons(n, alpha):

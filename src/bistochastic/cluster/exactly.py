@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bistochastic.components import components
+from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
-from bistochastic.links import BRIDGE, bridges, numbered, sweep
+from bistochastic.links import BRIDGE, bridges, sweep
 from bistochastic.spectrum.ky_fan import ky_fan
 
 NARROW = 1.02  # a bracket of lambda this tight is not divided any more

@@ -198,3 +198,21 @@ def without_traces(s):
     xp = array_namespace(s)
     least = TRACE * xp.max(s, axis=1, keepdims=True)
     return xp.where(s > least, s, xp.zeros_like(s))
+
+
+def first_weights(m, k):
+    """Return the rows of the first graph: Eq. (18) without what rounding leaves over.
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Costs, at least k + 1 finite ones in each row.
+    k : int
+        Number of neighbors.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Weights.
+    """
+    return without_traces(k_nearest(m, k))
