@@ -21,28 +21,34 @@ class Links:
 
     Attributes
     ----------
-    costs : array of shape (n, m)
-        Costs of the candidates of each point, in ascending order.
-    columns : array of int of shape (n, m), or None
-        The candidates; None if they are all points, in order.
+    n : int
+        Number of points.
+    tables : sequence of (rows, columns, costs)
+        The candidates of some points and their costs, in ascending order; columns are
+        None if the candidates are all points, in order.
     points : Points or None
         Where to look on for points whose candidates all lie in their own part.
     """
 
-    costs: np.ndarray
-    columns: Any = None
+    n: int
+    tables: Any
     points: Any = None
 
     def within(self, index):
         """Return the links among some of the points only."""
-        if self.columns is None:
-            return Links(self.costs[np.ix_(index, index)])
-        place = np.full(len(self.costs), -1)
+        place = np.full(self.n, -1)
         place[index] = np.arange(index.size)
-        columns = place[self.columns[index]]
-        costs = np.where(columns >= 0, self.costs[index], np.inf)
+        made = []
+        for rows, columns, costs in self.tables:
+            kept = place[rows] >= 0
+            if columns is None:
+                made.append((place[rows[kept]], None, costs[np.ix_(kept, index)]))
+                continue
+            columns = place[columns[kept]]
+            costs = np.where(columns >= 0, costs[kept], np.inf)
+            made.append((place[rows[kept]], np.maximum(columns, 0), costs))
         points = None if self.points is None else self.points.at(index)
-        return Links(costs, np.maximum(columns, 0), points)
+        return Links(index.size, made, points)
 
     def leaving(self, labels, wanted):
         """Return the cheapest pair that leaves each part.
@@ -74,17 +80,20 @@ class Links:
 
     def _first_outside(self, labels):
         """Return for each point its cheapest candidate in another part."""
-        n = labels.size
-        rows = np.arange(n)
-        if self.columns is None:
-            cost = np.where(labels[:, None] != labels[None, :], self.costs, np.inf)
-            there = cost.argmin(axis=1)
-            return there, cost[rows, there]
-        out = labels[self.columns] != labels[:, None]
-        out &= np.isfinite(self.costs)
-        place = out.argmax(axis=1)
-        cost = np.where(out[rows, place], self.costs[rows, place], np.inf)
-        return self.columns[rows, place], cost
+        found = np.zeros(self.n, dtype=np.int64)
+        least = np.full(self.n, np.inf)
+        for rows, columns, costs in self.tables:
+            at = np.arange(rows.size)
+            if columns is None:
+                cost = np.where(labels[rows][:, None] != labels, costs, np.inf)
+                place = there = cost.argmin(axis=1)
+            else:
+                out = labels[columns] != labels[rows][:, None]
+                cost = np.where(out & np.isfinite(costs), costs, np.inf)
+                place = np.isfinite(cost).argmax(axis=1)
+                there = columns[at, place]
+            found[rows], least[rows] = there, cost[at, place]
+        return found, least
 
     def _cheapest(self, labels, q, ends, others, prices):
         """Return the cheapest of many pairs for each part; ties go to low numbers."""

@@ -159,9 +159,9 @@ def test_the_cheapest_pair_that_leaves_a_part(rng, table):
     points = Points.of(X, "euclidean")
     if table:  # so short that most points see their own part only
         columns, costs = nearest(points, 3)
-        links = Links(costs, columns, points)
+        links = Links(60, [(np.arange(60), columns, costs)], points)
     else:
-        links = Links(D)
+        links = Links(60, [(np.arange(60), None, D)])
     q = labels.max() + 1
     cost, inside, outside = links.leaving(labels, np.ones(q, dtype=bool))
     for part in range(q):
@@ -172,7 +172,7 @@ def test_the_cheapest_pair_that_leaves_a_part(rng, table):
 
 def test_the_smallest_crumbs_are_joined_first():
     X = np.array([0.0, 1, 2, 3, 10, 11, 13, 30])[:, None]
-    links = Links((X - X.T) ** 2)
+    links = Links(8, [(np.arange(8), None, (X - X.T) ** 2)])
     labels = np.array([0, 0, 0, 0, 1, 1, 2, 3])
     pairs, made = bridges(labels, links, floor=3)
     assert sorted(map(sorted, pairs)) == [[5, 6], [6, 7]]

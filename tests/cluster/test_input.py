@@ -396,6 +396,7 @@ def test_a_graph_with_a_hub_is_not_made_square():
     model = ANCMM(2, metric="affinity")
     problem = model._problem(csr_array(A + A.T))
     assert sum(part.values.size for part in problem.costs.parts) < 12 * n
+    assert sum(costs.size for _, _, costs in problem.links.tables) < 12 * n
 
 
 # new points

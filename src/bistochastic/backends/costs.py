@@ -72,9 +72,9 @@ class DenseCosts:
             ]
         )
 
-    def native(self) -> Any:
-        """Return the array."""
-        return self._M
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates (None for all in order) and costs, on the CPU."""
+        return [(np.arange(self.n), None, on_cpu(self._M))]
 
     def table(self, m: int) -> "TableCosts":
         """Return the m cheapest candidates of each row as a table, loops first."""
@@ -175,6 +175,13 @@ class TableCosts:
             Part(part.rows, part.columns[:, :m], part.values[:, :m])
             for part in self.parts
         )
+
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates and costs of each part, on the CPU."""
+        return [
+            (on_cpu(part.rows), on_cpu(part.columns), on_cpu(part.values))
+            for part in self.parts
+        ]
 
     def table(self, m: int) -> Self:
         """Return the first m candidates of each row."""

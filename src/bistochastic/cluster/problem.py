@@ -139,7 +139,9 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
         points = Points.of(X, metric)
         found = of_points(points, k, wanted, loops=loops, n_jobs=n_jobs)
     _check_distinct(found.costs, c, loops)
-    links = Links(squares(X)) if given and not issparse(X) else None
+    known = found.costs  # of given distances all are known
+    if given and not issparse(X):
+        known = DenseCosts(squares(X))
     return at(
         Problem(
             all_costs=found.costs,
@@ -148,7 +150,7 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
             alpha=1.0,
             points=points,
             limited=found.limited,
-            links=links or _links(found.costs, points),
+            links=Links(known.n, known.listed(), points),
             wanted=0 if candidates == "auto" else wanted,
         ),
         k,
@@ -280,24 +282,8 @@ def of_graph(X, scale, *, loops):
     )
     costs = of_affinities(entries, loops=loops).costs
     k = max(1, round(entries.nnz / A.n))
-    links = _links(costs, None)
+    links = Links(costs.n, costs.listed())
     return Problem(costs, costs, k, 0.5, given=graph, links=links)
-
-
-def _links(costs, points):
-    """Return what finds cheapest pairs among these candidates."""
-    if isinstance(costs, DenseCosts):
-        return Links(costs.native())
-    if len(costs.parts) == 1:
-        (part,) = costs.parts
-        return Links(part.values, part.columns, points)
-    width = max(part.values.shape[1] for part in costs.parts)
-    columns = np.zeros((costs.n, width), dtype=np.int64)
-    values = np.full((costs.n, width), np.inf)
-    for part in costs.parts:
-        columns[part.rows, : part.values.shape[1]] = part.columns
-        values[part.rows, : part.values.shape[1]] = part.values
-    return Links(values, columns, points)
 
 
 def _neighbors(k, most, n, available, row, loops):
