@@ -187,8 +187,8 @@ def steps_on(cost, X, c, k, update, width):
     steps = ancmm(
         moved.costs,
         c,
-        model._first(moved),
-        model._update(moved),
+        model._making().first(moved),
+        model._making().update(moved),
         alpha=moved.alpha,
         penalty=Penalty(moved.mean_alpha),
     )

@@ -16,8 +16,7 @@ from bistochastic import (
     estimate_n_clusters,
     marcus_mapping,
 )
-from bistochastic.cluster.ancmm import grid
-from bistochastic.cluster.consensus import medoid
+from bistochastic.cluster.consensus import grid, medoid
 from bistochastic.cluster.exactly import Bracket
 from bistochastic.graph.refine import local_scales, nth_cost, triangles, unit_rows
 from bistochastic.links import Links, bridges, sweep

@@ -2,44 +2,30 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bistochastic.backends.csr import Csr
 from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
-from bistochastic.cluster.consensus import medoid
-from bistochastic.cluster.exactly import Bracket, mended, settled
+from bistochastic.cluster.consensus import grid, medoid
+from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
+from bistochastic.cluster.making import LAZY, Making
 from bistochastic.cluster.number import estimate_n_clusters
-from bistochastic.cluster.problem import (
-    Problem,
-    at,
-    locally_scaled,
-    of_data,
-    of_graph,
-    supported,
-)
+from bistochastic.cluster.problem import Problem, at, of_data, of_graph
+from bistochastic.cluster.refined import refined
 from bistochastic.cluster.remarks import remarks, uneven
-from bistochastic.cluster.steps import (
-    Learned,
-    Step,
-    coupled,
-    diagonal_of,
-    mapped,
-    objective,
-)
+from bistochastic.cluster.steps import Step, objective
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.run import Status, run
-from bistochastic.graph.objective import Objective, approximation
+from bistochastic.graph.objective import approximation
 from bistochastic.graph.refine import unit_rows
-from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
 from bistochastic.parameters import (
     Choice,
@@ -49,12 +35,9 @@ from bistochastic.parameters import (
     check_jobs,
     check_seed,
 )
-from bistochastic.scaling.existence import support
 from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
-LAZY = "lazy"
-GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
@@ -104,11 +87,6 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
 def _used(found, unit):
     """Return the rows f_i whose distances are penalized."""
     return unit_rows(found.F) if found and unit else found and found.F
-
-
-def _rank(number, c, n):
-    """Prefer too many components, which can be joined, to too few."""
-    return number - c if number >= c else n + c - number
 
 
 @dataclass(frozen=True)
@@ -174,11 +152,12 @@ class ANCMM(GraphClusterer):
     penalty : float, optional
         Lambda to start with; by default 1/8 with a refinement, alpha n / c without, and
         alpha by the paper's rule.
-    refine : {"triangles", "local", "both", None}, default="triangles"
+    refine : {"auto", "triangles", "local", "both", None}, default="auto"
         What the rows are made of. "triangles": they stay near the first graph, its
         edges weighed by the neighbors that their ends have in common. "local": of
-        distances divided by those to the seventh neighbors; good for balanced classes
-        in many dimensions. "both": whichever agrees more with all the others. All three
+        distances divided by those to the seventh neighbors. "auto": "triangles" where
+        the neighbors of points fill at most 2.5 dimensions, as they do in a plane or on
+        a curve, else "local". "both": whichever agrees more with all the others. All
         lean towards clusters of equal size. None: the paper's rows; only then `alpha`
         and `candidates` matter after the first graph.
     self_neighbor : bool or "lazy", default=True
@@ -300,7 +279,7 @@ class ANCMM(GraphClusterer):
         "alpha": Positive("mean", "row"),
         "candidates": Count(1, "auto", None),
         "penalty": Positive(None),
-        "refine": Choice("triangles", "local", "both", None),
+        "refine": Choice("auto", "triangles", "local", "both", None),
         "self_neighbor": Choice(True, False, LAZY),
         "graph_update": Choice("marcus", "exact"),
         "scaling": Choice(*LIMITS),
@@ -322,7 +301,7 @@ class ANCMM(GraphClusterer):
         alpha="mean",
         candidates="auto",
         penalty=None,
-        refine="triangles",
+        refine="auto",
         self_neighbor=True,
         graph_update="marcus",
         scaling="auto",
@@ -414,8 +393,8 @@ class ANCMM(GraphClusterer):
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        floor = self._floor(X.shape[0], self.n_clusters_)
-        problem = self._variant(self._problem(X), self.refine_, floor)
+        making = self._making(self._floor(X.shape[0], self.n_clusters_))
+        problem, _ = refined(self._problem(X), self.refine_, making)
         if not np.allclose(problem.alpha, self.alpha_, rtol=1e-6, atol=0.0):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
@@ -423,7 +402,7 @@ class ANCMM(GraphClusterer):
         found = Embedding(self.embedding_, np.empty(0), Status.CONVERGED, 0)
         m = problem.costs.plus(self.penalty_, _used(found, problem.unit))
         rows = problem.weights(m)
-        made = mapped(m, rows, mend=self._mend(problem, 1), scale=self._scale)
+        made = self._making().mapped(problem, m, rows)
         if made.shift:
             raise InputError(
                 "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
@@ -472,22 +451,23 @@ class ANCMM(GraphClusterer):
     def _run(self, problem, refine, c, floor, watch):
         """Run the loop on one problem; return the fitted attributes and warnings."""
         n = problem.costs.n if problem.costs is not None else 1
-        problem = self._variant(problem, refine, floor)
+        making = self._making(floor)
+        problem, refine = refined(problem, refine, making)
         if c == n:
-            steps = iter([(_singletons(n, problem.alpha), 0)])
+            steps = iter([(singletons(n, problem.alpha), 0)])
         else:
             steps = ancmm(
                 problem.costs,
                 c,
-                problem.given or self._first(problem, floor),
-                self._update(problem, floor),
+                making.first(problem),
+                making.update(problem),
                 alpha=problem.alpha,
                 penalty=self._rule(problem, c),
                 unit=problem.unit,
                 rng=self._generator(),
             )
         if self.exact:  # too many can be joined, too few must be cut
-            steps = ((step, _rank(step.number, c, n)) for step, _ in steps)
+            steps = ((step, rank(step.number, c, n)) for step, _ in steps)
         history = []
         fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
         watched = watch.over(steps, history, fitted)
@@ -496,7 +476,7 @@ class ANCMM(GraphClusterer):
         step = done.value
         kept = [h["n_components"] for h in history].index(step.number)
         if self.exact and step.number != c:
-            for graph in settled(step.graph, c, problem.links, floor, self._scale):
+            for graph in settled(step.graph, c, problem.links, floor, making.scale):
                 F = _used(step.found, problem.unit)
                 value = objective(graph, problem.alpha, step.lam, F)
                 step = Step(graph, step.found, step.lam, *components(graph.S), value)
@@ -535,7 +515,7 @@ class ANCMM(GraphClusterer):
         """Return the problem for the largest number of neighbors that is tried."""
         loops = self.self_neighbor is True
         if self.metric == "affinity":
-            return of_graph(X, self._scale, loops=loops)
+            return of_graph(X, self._making().scale, loops=loops)
         options = {
             "candidates": self.candidates,
             "alpha": self.alpha,
@@ -561,7 +541,7 @@ class ANCMM(GraphClusterer):
             if "local" in ways:
                 raise InputError(
                     f"refine={self.refine!r} measures distances, and "
-                    'metric="affinity" has none; use "triangles" or None.'
+                    'metric="affinity" has none; use "auto", "triangles" or None.'
                 )
             return [(base, way) for way in ways]
         problems = []
@@ -571,15 +551,6 @@ class ANCMM(GraphClusterer):
                     problems.append(at(base, k, self.alpha, c))
         problems.append(base)
         return [(problem, way) for way in ways for problem in problems]
-
-    def _variant(self, problem, refine, floor=1):
-        """Return the problem refined as its name says."""
-        if refine == "local":
-            return locally_scaled(problem, self.self_neighbor is True)
-        if refine == "triangles":
-            first = problem.given or self._first(problem, floor)
-            return supported(problem, first, self._scale)
-        return problem
 
     def _rule(self, problem, c):
         """Return the rule for lambda."""
@@ -603,51 +574,16 @@ class ANCMM(GraphClusterer):
             )
         return start
 
-    def _first(self, problem, floor=1):
-        """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
-        costs = problem.all_costs
-        rows = costs.weigh(partial(first_weights, k=problem.k))
-        return mapped(costs, rows, mend=self._mend(problem, floor), scale=self._scale)
-
-    def _update(self, problem, floor=1):
-        """Return the function that makes a graph of costs, lines 4-6."""
-        exact = self.graph_update == "exact"
-        loops = self._all_loops and problem.given is None
-        making = {"mend": self._mend(problem, floor), "scale": self._scale}
-        costs, alpha = problem.costs, problem.alpha
-
-        def update(m):
-            if exact:
-                made = coupled(costs, m, alpha, loops=loops, tol=self.tol, **making)
-            else:
-                made = mapped(costs, problem.weights(m), **making)
-            if problem.limited:
-                left_out = problem.open_rows(m, made.u if exact else None)
-                made = replace(made, open_rows=left_out)
-            return made
-
-        return update
-
-    def _mend(self, problem, floor):
-        """Return the function that adds what a graph lacks: loops, and bridges."""
-        loops = self._all_loops and problem.given is None
-
-        def mend(S):
-            lazy = self.self_neighbor == LAZY
-            lost = lazy or (not loops and support(S).kind != "total")
-            shift = 1.0 / problem.k if lost else 0.0
-            S, pairs = mended(S.shifted(shift) if shift else S, problem.links, floor)
-            return S, shift, pairs
-
-        return mend
-
-    @property
-    def _all_loops(self):
-        """Whether every point is its own candidate; a given graph may have no loops."""
-        return self.self_neighbor is True and self.metric != "affinity"
-
-    def _scale(self, S):
-        return diagonal_of(S, method=self.scaling, tol=self.tol)
+    def _making(self, floor=1):
+        """Return what makes graphs, as the parameters say."""
+        return Making(
+            self.self_neighbor,
+            self.graph_update,
+            self.scaling,
+            self.tol,
+            affine=self.metric == "affinity",
+            floor=floor,
+        )
 
     def _generator(self):
         """Return the generator that starts the eigensolver; None is a fixed seed."""
@@ -680,28 +616,3 @@ class ANCMM(GraphClusterer):
             "_points": problem.points,
             "_n_others": problem.k - (self.self_neighbor is True),
         }
-
-
-def grid(n, c):
-    """Return the numbers of neighbors to choose from: up to the size of a cluster.
-
-    Parameters
-    ----------
-    n, c : int
-        Number of points and of clusters.
-
-    Returns
-    -------
-    list of int
-        From a quarter of the largest on.
-    """
-    largest = min(GRID[-1], max(GRID[2], n / c))
-    return [k for k in GRID if largest / 4 <= k <= largest]
-
-
-def _singletons(n, alpha):
-    """Return the one step of a fit in which every point is a cluster of its own."""
-    graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
-    value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
-    found = Embedding(np.eye(n), np.zeros(n), Status.CONVERGED, 0)
-    return Step(graph, found, 0.0, n, np.arange(n), value)

@@ -1,6 +1,25 @@
-"""Label-free choice among partitions: the one that agrees most with the others."""
+"""Choices without labels: the partition that agrees most with the others."""
 
 import numpy as np
+
+GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
+
+
+def grid(n, c):
+    """Return the numbers of neighbors to choose from: up to the size of a cluster.
+
+    Parameters
+    ----------
+    n, c : int
+        Number of points and of clusters.
+
+    Returns
+    -------
+    list of int
+        From a quarter of the largest on.
+    """
+    largest = min(GRID[-1], max(GRID[2], n / c))
+    return [k for k in GRID if largest / 4 <= k <= largest]
 
 
 def medoid(partitions):

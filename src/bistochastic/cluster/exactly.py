@@ -3,11 +3,16 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 
+from bistochastic.backends.csr import Csr
+from bistochastic.cluster.steps import Learned, Step
 from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.run import Status
+from bistochastic.graph.objective import Objective
 from bistochastic.links import BRIDGE, bridges, sweep
-from bistochastic.spectrum.ky_fan import ky_fan
+from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 NARROW = 1.02  # a bracket of lambda this tight is not divided any more
 
@@ -44,6 +49,11 @@ class Bracket:
         if self.high < NARROW * self.low:
             return None
         return (self.low * self.high) ** 0.5
+
+
+def rank(number, c, n):
+    """Prefer too many components, which can be joined, to too few."""
+    return number - c if number >= c else n + c - number
 
 
 def mended(S, links, floor):
@@ -154,3 +164,11 @@ def _scaled(graph, S, scale, pairs, action):
         bridges=(*graph.bridges, *pairs),
         action=action,
     )
+
+
+def singletons(n, alpha):
+    """Return the one step of a fit in which every point is a cluster of its own."""
+    graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
+    value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
+    found = Embedding(np.eye(n), np.zeros(n), Status.CONVERGED, 0)
+    return Step(graph, found, 0.0, n, np.arange(n), value)

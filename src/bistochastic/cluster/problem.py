@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import issparse
 
-from bistochastic.backends.costs import DenseCosts, Part, TableCosts
+from bistochastic.backends.costs import DenseCosts
 from bistochastic.candidates import (
     Candidates,
     distinct,
@@ -23,7 +23,6 @@ from bistochastic.cluster.steps import Learned
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Costs
-from bistochastic.graph.refine import local_scales, nth_cost, triangles
 from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
 from bistochastic.input import Wanted, hold
 from bistochastic.links import Links
@@ -181,73 +180,6 @@ def at(problem, k, alpha, c):
     costs = problem.all_costs
     used = costs if problem.wanted is None else costs.closest(max(k, problem.wanted))
     return replace(problem, costs=used, k=k, alpha=_alpha(costs, k, alpha, c))
-
-
-def supported(problem, first, scale):
-    """Return the problem whose target is a graph with its triangles weighed.
-
-    Parameters
-    ----------
-    problem : Problem
-        The paper's.
-    first : Learned
-        Its first graph.
-    scale : callable
-        Finds the diagonal of D.
-
-    Returns
-    -------
-    Problem
-        Rows stay near the target, on its pattern, and F has unit rows.
-    """
-    S = triangles(first.S)
-    done = scale(S)
-    A = S.scaled(done.value)
-    costs = of_affinities(A.entries(0.0), loops=True).costs
-    graph = replace(
-        first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
-    )
-    return replace(
-        problem, all_costs=costs, costs=costs, alpha=0.5, given=graph, unit=True
-    )
-
-
-def locally_scaled(problem, loops):
-    """Return the problem with costs measured by the scale around each point.
-
-    Parameters
-    ----------
-    problem : Problem
-        The paper's, its candidates in one table.
-    loops : bool
-        Whether a point is its own candidate.
-
-    Returns
-    -------
-    Problem
-        Costs over 2 alpha_i, so that alpha is 1/2, and F has unit rows.
-    """
-    table = problem.all_costs.table(problem.k + 1)
-    scales = local_scales(on_cpu(table.reduce(partial(nth_cost, loops=loops))))
-    parts = []
-    for part in table.parts:
-        values = part.values / scales[part.rows][:, None] / scales[part.columns]
-        order = np.argsort(values, axis=1, kind="stable")
-        values = np.take_along_axis(values, order, axis=1)
-        columns = np.take_along_axis(part.columns, order, axis=1)
-        parts.append(Part(part.rows, columns, values))
-    costs = TableCosts(parts, table.n)
-    alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
-    proper = alphas > 0
-    alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)
-    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), alphas)
-    return replace(
-        problem,
-        all_costs=costs,
-        costs=costs.closest(problem.k),
-        alpha=0.5,
-        unit=True,
-    )
 
 
 def of_graph(X, scale, *, loops):

@@ -64,7 +64,7 @@ def nth_cost(m, loops):
     """
     xp = array_namespace(m)
     others = m[:, int(loops) :][:, :SCALE]
-    return xp.max(xp.where(xp.isfinite(others), others, 0 * others[:, :1]), axis=1)
+    return xp.max(xp.where(xp.isfinite(others), others, 0.0), axis=1)
 
 
 def local_scales(costs):
@@ -83,3 +83,32 @@ def local_scales(costs):
     scales = np.sqrt(costs)
     positive = scales[scales > 0]
     return np.where(scales > 0, scales, positive.min() if positive.size else 1.0)
+
+
+def dimension(m, loops):
+    """Return the inverse of the intrinsic dimension around each point.
+
+    The likeliest value where neighbors fill the space evenly (Levina and Bickel); the
+    inverses are what should be averaged (MacKay and Ghahramani).
+
+    Parameters
+    ----------
+    m : array of shape (n, m)
+        Squared distances in ascending order; infinite where there are fewer.
+    loops : bool
+        Whether the first is that to the point itself.
+
+    Returns
+    -------
+    array of shape (n,)
+        Mean logarithm of the farthest distance over the nearer ones; not a number where
+        there are no two different ones.
+    """
+    xp = array_namespace(m)
+    m = m[:, int(loops) :]
+    proper = xp.isfinite(m) & (m > 0)
+    farthest = xp.max(xp.where(proper, m, 0.0), axis=1, keepdims=True)
+    nearer = proper & (m < farthest)
+    ratios = xp.where(nearer, farthest, 1.0) / xp.where(nearer, m, 1.0)
+    number = xp.sum(xp.astype(nearer, m.dtype), axis=1)
+    return xp.sum(xp.log(ratios), axis=1) / xp.where(number > 0, 2 * number, xp.nan)

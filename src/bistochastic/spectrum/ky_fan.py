@@ -5,15 +5,17 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.linalg import eigh
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status, run
 from bistochastic.spectrum.filtered import filtered
 
 SMALL = 400  # points up to which a dense eigensolver is used
+MEDIUM = 3000  # points up to which it is, where the filters take long
 GUARD = 4  # columns beyond those wanted, at least
 TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
-LIMIT = 200  # filters
+PATIENCE, LIMIT = 12, 200  # filters, of a medium graph and of a large one
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +94,14 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
     if start is not None:
         kept = min(start.shape[1], block - GUARD)
         X = xp.concat([start[:, start.shape[1] - kept :], X[:, kept:]], axis=1)
-    done = run(filtered(S, X, Q, rest), tol=tol, max_iter=LIMIT)
-    theta, X = done.value
+    limit = PATIENCE if S.n <= MEDIUM else LIMIT
+    done = run(filtered(S, X, Q, rest), tol=tol, max_iter=limit)
+    (theta, X), status = done.value, done.status
+    if S.n <= MEDIUM and status is not Status.CONVERGED:
+        (theta, X), status = _dense(S, Q, rest), Status.CONVERGED
     F = xp.concat([Q, X[:, :rest]], axis=1)
     products = (S.n_products - before) * block
-    return Embedding(F, _values(Q, theta[:rest]), done.status, products)
+    return Embedding(F, _values(Q, theta[:rest]), status, products)
 
 
 def smoothness(S, F):
@@ -136,8 +141,9 @@ def _dense(S, Q, rest):
     A = S.entries(0.0).toarray()
     Q = on_cpu(Q)
     A -= 4.0 * (Q @ Q.T)  # sends the known ones to the other end
-    theta, X = np.linalg.eigh(A)
-    return theta[::-1][:rest], S.vector(X[:, ::-1][:, :rest].copy())
+    n = A.shape[0]
+    theta, X = eigh(A, subset_by_index=[n - rest, n - 1], check_finite=False)
+    return theta[::-1], S.vector(X[:, ::-1].copy())
 
 
 def _values(Q, theta):
