@@ -14,7 +14,9 @@ import json
 import os
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -23,11 +25,14 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.preprocessing import StandardScaler, normalize
 
 from bistochastic import ANCMM
+from bistochastic.cluster.refined import refined
 from bistochastic.metrics import clustering_accuracy, normalized_mutual_information
 
 TABLES = ("letter", "wine", "movement", "ecoli", "yeast", "yeast_1470")
-FACES = ("orl", "yale", "yale_32x32", "feret", "feret_dup")
+FACES = ("orl", "yale", "yale_32x32", "feret", "feret_dup", "arsmall")
+LARGEST = 1500  # rows
 KS = range(5, 61)
+REFINED = "bistochastic.cluster.ancmm.refined"
 
 
 def spirals(rng, n=400):
@@ -92,14 +97,30 @@ def peers(c, neighbors=10):
 
 VARIANTS = {
     "default": {},
-    "refine both": {"refine": "both"},
-    "refine local": {"refine": "local"},
-    "no triangles": {"refine": None},
+    "both": {"refine": "both"},
+    "triangles": {"refine": "triangles"},
+    "local": {"refine": "local"},
+    "no unit rows": {},
     "no floor": {"min_cluster_size": 1},
     "k = 15": {"n_neighbors": 15},
-    "lambda from alpha": {"refine": None, "penalty": "alpha"},
-    "paper's rule": {"refine": None, "exact": False, "min_cluster_size": 1},
+    "paper's rows": {"refine": None},
+    "and lambda = alpha": {"refine": None},
 }
+PAIRS = (("paper's rows", "and lambda = alpha"),)  # besides those with the first
+
+
+def without_unit_rows(problem, way, making):
+    problem, way = refined(problem, way, making)
+    return replace(problem, unit=False), way
+
+
+def varied(variant, c, X):
+    """Make the estimator of an ablation."""
+    options = dict(VARIANTS[variant])
+    if variant == "and lambda = alpha":
+        first = ANCMM(c, exact=False, refine=None, n_neighbors=15, max_iter=1)
+        options["penalty"] = float(first.fit(X).alpha_[0])
+    return ANCMM(c, **options)
 
 
 def record(name, X, y, ablation):
@@ -108,12 +129,12 @@ def record(name, X, y, ablation):
     c = len(np.unique(y))
     made = {"set": name, "n": len(X), "c": c}
     if ablation:
-        for variant, options in VARIANTS.items():
-            options = dict(options)
-            if options.pop("penalty", None):
-                first = ANCMM(c, exact=False, refine=None, n_neighbors=15, max_iter=1)
-                options["penalty"] = float(first.fit(X).alpha_[0])
-            made[variant] = timed(ANCMM(c, **options), X, y)
+        for variant in VARIANTS:
+            model = varied(variant, c, X)
+            plain = variant == "no unit rows"
+            with patch(REFINED, without_unit_rows if plain else refined):
+                made[variant] = timed(model, X, y)
+            made[variant].append(model.n_iter_)
         return made
     made["ANCMM"] = timed(ANCMM(c), X, y)
     for peer, model in peers(c).items():
@@ -135,11 +156,21 @@ def sets():
         for name, (X, y) in shapes(seed).items():
             yield f"{name}, {seed}", X, y
     folder = os.environ.get("BISTOCHASTIC_DATA")
-    for name in (*TABLES, "yale", "yale_32x32", "orl", "tr41", "feret", "feret_dup"):
+    for name in (
+        *TABLES,
+        "yale",
+        "yale_32x32",
+        "orl",
+        "tr41",
+        "feret",
+        "feret_dup",
+        "arsmall",
+    ):
         file = Path(folder or ".") / f"{name}.npz"
         if folder and file.is_file():
             held = np.load(file)
-            yield name, prepared(name, held["X"]), held["y"]
+            if len(held["y"]) <= LARGEST:
+                yield name, prepared(name, held["X"]), held["y"]
         else:
             print(f"{name}: not there; set BISTOCHASTIC_DATA")
 
@@ -164,15 +195,21 @@ def tabulated(records):
     means = np.array(means)  # sets, methods, (ACC, NMI)
     rng = np.random.default_rng(0)
     draws = rng.integers(0, len(means), (10_000, len(means)))
-    print(f"\n{columns[0]} less the others, over the sets, with 95 % intervals:")
-    for column, name in enumerate(columns[1:], start=1):
-        gap = means[:, 0] - means[:, column]
+    print("\nDifferences, means over the sets with 95 % intervals:")
+    pairs = [(columns[0], other) for other in columns[1:]]
+    for one, other in (*pairs, *(pair for pair in PAIRS if pair[1] in columns)):
+        gap = means[:, columns.index(one)] - means[:, columns.index(other)]
         low, high = np.quantile(gap[draws].mean(axis=1), [0.025, 0.975], axis=0)
         middle = gap.mean(axis=0)
         print(
-            f"  {name:<18} ACC {middle[0]:+5.1f} [{low[0]:+.1f}, {high[0]:+.1f}]   "
+            f"  {one + ' less ' + other:<36} "
+            f"ACC {middle[0]:+5.1f} [{low[0]:+.1f}, {high[0]:+.1f}]   "
             f"NMI {middle[1]:+5.1f} [{low[1]:+.1f}, {high[1]:+.1f}]"
         )
+    if len(records[0][columns[0]]) > 3:
+        steps = [np.mean([made[key][3] for made in records]) for key in columns]
+        pairs = zip(columns, steps, strict=True)
+        print("Steps: " + ", ".join(f"{key} {value:.1f}" for key, value in pairs))
 
 
 def main():

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
-from sklearn.neighbors import KNeighborsTransformer
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 import random_problems
 from bistochastic import (
@@ -18,7 +18,13 @@ from bistochastic import (
 )
 from bistochastic.cluster.consensus import grid, medoid
 from bistochastic.cluster.exactly import Bracket
-from bistochastic.graph.refine import local_scales, nth_cost, triangles, unit_rows
+from bistochastic.graph.refine import (
+    dimension,
+    local_scales,
+    nth_cost,
+    triangles,
+    unit_rows,
+)
 from bistochastic.links import Links, bridges, sweep
 from bistochastic.neighbors import Points, nearest
 from matrices import as_numpy, row_error, sparse_symmetric
@@ -128,13 +134,41 @@ def test_columns_of_different_spread_are_warned_of():
     ANCMM(3).fit(np.c_[X, np.ones(60)])
 
 
+@pytest.mark.parametrize(
+    ("d", "way"), [(1, "triangles"), (2, "triangles"), (6, "local")]
+)
+def test_the_refinement_follows_the_dimension_of_the_points(rng, d, way):
+    X = rng.random((400, d))
+    turned = np.c_[X, np.zeros((400, 6))] @ np.linalg.qr(rng.random((d + 6, d + 6)))[0]
+    for model in (ANCMM(3).fit(X), ANCMM(3).fit(turned)):
+        assert model.refine_ == way
+    named = ANCMM(3, refine=way).fit(X)
+    np.testing.assert_array_equal(named.labels_, ANCMM(3).fit(X).labels_)
+    D = pairwise_distances(X)
+    assert ANCMM(3, metric="precomputed").fit(D).refine_ == way
+    S = adaptive_neighbors_graph(X)
+    assert ANCMM(3, metric="affinity").fit(S).refine_ == "triangles"
+
+
 # the parts
+
+
+def test_the_dimension_around_points(rng):
+    for d in (1, 2, 5):
+        distances, _ = (
+            NearestNeighbors(n_neighbors=15).fit(rng.random((4000, d))).kneighbors()
+        )
+        inverse = dimension(distances**2, loops=False)
+        assert 1 / inverse.mean() == pytest.approx(d, rel=0.15)
+    few = np.array([[0, 0, 1, 4, np.inf], [0, 2, 2, 2, 2], [0, 0, 0, 0, 0]])
+    inverse = dimension(few, loops=True)
+    np.testing.assert_allclose(inverse, [np.log(4) / 2, np.nan, np.nan])
 
 
 def test_neighbors_are_tried_up_to_the_size_of_a_cluster():
     assert grid(100, 10) == [5, 7, 10]
-    assert grid(400, 10) == [10, 14, 20, 28, 40]
-    assert grid(10_000, 3) == [14, 20, 28, 40, 56]
+    assert grid(400, 10) == [14, 20, 28, 40]
+    assert grid(10_000, 3) == [20, 28, 40, 56]
     assert grid(5, 3) == [5, 7, 10]
 
 

@@ -16,10 +16,10 @@ def grid(n, c):
     Returns
     -------
     list of int
-        From a quarter of the largest on.
+        From a third of the largest on.
     """
     largest = min(GRID[-1], max(GRID[2], n / c))
-    return [k for k in GRID if largest / 4 <= k <= largest]
+    return [k for k in GRID if largest / 3 <= k <= largest]
 
 
 def medoid(partitions):
