@@ -61,6 +61,9 @@ def test_diagonal_shift_cut_part_and_pattern(hold, rng):
     A[2, 2] = A[5, 5] = 0
     S = hold(A)
     np.testing.assert_array_equal(on_cpu(S.diagonal()), np.diag(A))
+    delta = rng.random(9)
+    shifted = as_numpy(S.shifted(S.vector(delta)).native())
+    np.testing.assert_allclose(shifted, A + np.diag(delta))
     shifted = as_numpy(S.shifted(0.5).native())
     np.testing.assert_allclose(shifted, A + 0.5 * np.eye(9))
     rows, columns = rng.integers(0, 3, (2, 9))
@@ -173,6 +176,19 @@ def test_rules_get_the_entries_of_their_rows(cost, rng):
     rows = C.weigh(lambda part, b: k_nearest(part, 2) * b[:, None], C.vector(a))
     W = k_nearest(np.where(kept(D, 4), D, np.inf), 2) * a[:, None]
     S = as_numpy(rows.symmetrized().native())
+    np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
+
+
+def test_rules_get_what_lies_beside(cost, rng):
+    D, a = some_costs(rng), rng.random(9)
+    C = cost(D, 4)
+    rows = C.weigh(lambda part: k_nearest(part, 2))
+    both = C.weigh(
+        lambda part, b, w: w * b[:, None] + 0 * part, C.vector(a), beside=[rows]
+    )
+    finite = C.weigh(lambda part, w: w, beside=[both])
+    W = k_nearest(np.where(kept(D, 4), D, np.inf), 2) * a[:, None]
+    S = as_numpy(finite.symmetrized().native())
     np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
 
 

@@ -46,6 +46,18 @@ def sizes_of(c, n, equal, rng):
     return [max(12, int(s * n)) for s in share]
 
 
+@pytest.mark.parametrize("n", [60, 900])
+def test_a_graph_that_is_not_doubly_stochastic(hold, n, rng):
+    S = clusters(rng, [n // 3] * 3, 1e-2).toarray()
+    u = rng.uniform(0.5, 2, n)
+    S = u[:, None] * S * u
+    graph = hold(S)
+    found = ky_fan(graph, 3, components(graph)[1])
+    values, vectors = np.linalg.eigh(np.diag(S.sum(axis=1)) - S)
+    np.testing.assert_allclose(found.values, values[:3], atol=1e-9)
+    assert subspace_angles(on_cpu(found.F), vectors[:, :3]).max() < 1e-4
+
+
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("coupling", [0.0, 1e-8, 1e-4, 1e-2])
 @pytest.mark.parametrize("c", [1, 2, 20])

@@ -59,9 +59,11 @@ class DenseCosts:
 
         return self.weigh(keep, xp.arange(self.n, device=device(self._M)))
 
-    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> Self:
         """Return what `rule` makes of the rows, a tile of them at a time."""
-        return type(self)(self.reduce(rule, *aligned))
+        return type(self)(self.reduce(rule, *aligned, *(other._M for other in beside)))
 
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return what `rule` makes of each row."""
@@ -187,9 +189,15 @@ class TableCosts:
         """Return the first m candidates of each row."""
         return self.closest(m)
 
-    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> Self:
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> Self:
         """Return what `rule` makes of the rows, a tile of them at a time."""
-        return self._each(lambda part: self._by_tiles(rule, part, aligned))
+        tables = zip(self.parts, *(other.parts for other in beside), strict=True)
+        return self._with(
+            replace(part, values=self._by_tiles(rule, part, aligned, others))
+            for part, *others in tables
+        )
 
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return what `rule` makes of each row."""
@@ -233,11 +241,17 @@ class TableCosts:
         """Return the sum of the squared weights."""
         return sum(float(self._xp.sum(part.values**2)) for part in self.parts)
 
-    def _by_tiles(self, rule: Callable[..., Any], part: Part, aligned: Any) -> Any:
+    def _by_tiles(
+        self, rule: Callable[..., Any], part: Part, aligned: Any, others: Any = ()
+    ) -> Any:
         width = part.values.shape[1]
         return self._xp.concat(
             [
-                rule(part.values[tile], *(a[part.rows[tile]] for a in aligned))
+                rule(
+                    part.values[tile],
+                    *(a[part.rows[tile]] for a in aligned),
+                    *(other.values[tile] for other in others),
+                )
                 for tile in tiles(part.values.shape[0], width)
             ]
         )

@@ -3,7 +3,7 @@
 from typing import Any, Self, cast
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, vstack
+from scipy.sparse import csr_array, diags_array, vstack
 
 from bistochastic.core.protocols import Text
 
@@ -61,9 +61,10 @@ class Csr:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
         return self._with(self.fast(weights)(self._S, u))
 
-    def shifted(self, delta: float) -> Self:
-        """Return S + delta I."""
-        return type(self)(csr_array(self._S + delta * eye_array(self.n, format="csr")))
+    def shifted(self, delta: Any) -> Self:
+        """Return S + delta I, or S + diag(delta)."""
+        loops = diags_array(delta * np.ones(self.n), format="csr")
+        return type(self)(csr_array(self._S + loops))
 
     def cut(self, rows: np.ndarray, columns: np.ndarray) -> Self:
         """Return S without the entries whose labels of row and column differ."""

@@ -53,10 +53,10 @@ class Dense:
         out *= self._S
         return type(self)(out)
 
-    def shifted(self, delta: float) -> Self:
-        """Return S + delta I."""
+    def shifted(self, delta: Any) -> Self:
+        """Return S + delta I, or S + diag(delta)."""
         eye = self._xp.eye(self.n, dtype=self._S.dtype, device=device(self._S))
-        eye *= delta
+        eye *= delta  # a vector goes along the rows, of which one entry is left
         eye += self._S
         return type(self)(eye)
 

@@ -7,6 +7,7 @@ import torch
 from scipy.sparse import csr_array
 
 from bistochastic.backends.csr import Csr, compiled
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Text
 
 
@@ -68,9 +69,9 @@ class TorchCsr:
         values *= self._S.values()
         return self._with(values)
 
-    def shifted(self, delta: float) -> Self:
-        """Return S + delta I."""
-        return self._like(Csr(self.pattern()).shifted(delta))
+    def shifted(self, delta: Any) -> Self:
+        """Return S + delta I, or S + diag(delta)."""
+        return self._like(Csr(self.pattern()).shifted(on_cpu(delta)))
 
     def cut(self, rows: np.ndarray, columns: np.ndarray) -> Self:
         """Return S without the entries whose labels of row and column differ."""

@@ -4,7 +4,7 @@ Vectors are arrays of an array-API namespace (NumPy, torch, ...). Matrices are
 *holders* that answer these verbs; an algorithm never learns how they are stored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 Text = TypeVar("Text", bound=Callable[..., Any])
@@ -31,8 +31,8 @@ class Graph(Protocol):
     def scaled(self, u: Any) -> Self:
         """Return DSD with D = diag(u), symmetric to the bit."""
 
-    def shifted(self, delta: float) -> Self:
-        """Return S + delta I."""
+    def shifted(self, delta: Any) -> Self:
+        """Return S + delta I; of a vector, S + diag(delta)."""
 
     def cut(self, rows: Any, columns: Any) -> Self:
         """Return S without the entries whose labels rows[i], columns[j] differ."""
@@ -131,11 +131,14 @@ class Costs(Protocol):
     def closest(self, m: int) -> Self:
         """Return the m cheapest candidates of each row; ties go to the first."""
 
-    def weigh(self, rule: Callable[..., Any], *aligned: Any) -> "Rows":
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> "Rows":
         """Return the weights that `rule` gives the rows, by any blocks of them.
 
-        `rule` gets an array of costs, a row for each point, and those entries of the
-        vectors `aligned` that belong to these rows.
+        `rule` gets an array of costs, a row for each point, those entries of the
+        vectors `aligned` that belong to these rows, and the same places of the costs
+        or rows `beside`, which are for the same candidates.
         """
 
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:

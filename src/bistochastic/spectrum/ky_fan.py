@@ -15,6 +15,7 @@ SMALL = 400  # points up to which a dense eigensolver is used
 MEDIUM = 3000  # points up to which it is, where the filters take long
 GUARD = 4  # columns beyond those wanted, at least
 TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
+REGULAR = 1e-6  # rows that sum to one within it are those of a doubly stochastic graph
 PATIENCE, LIMIT = 12, 200  # filters, of a medium graph and of a large one
 
 
@@ -49,9 +50,10 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
     By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
-    eigenvalues of L; S is doubly stochastic, so L = I - S and they belong to the c
-    largest eigenvalues of S. By Eq. (12) their trace is half the weighted sum of
-    squared distances between the rows of F.
+    eigenvalues of L = diag(S 1) - S; if S is doubly stochastic, L = I - S and they
+    belong to the c largest eigenvalues of S. Any other S is given loops and divided by
+    its largest row sum, which divides L. By Eq. (12) their trace is half the weighted
+    sum of squared distances between the rows of F.
 
     The indicators of connected components are eigenvectors of the eigenvalue 0 and
     are put in first: no copy of it can be missed, and the solver looks for the rest
@@ -61,7 +63,7 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
     Parameters
     ----------
     S : Graph
-        Doubly stochastic graph.
+        Weights; no row of zeros.
     c : int
         Number of columns.
     labels : array of int of shape (n,)
@@ -78,6 +80,7 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
     Embedding
         F, the eigenvalues, and how it went.
     """
+    S, largest = _regular(S)
     before = S.n_products
     Q = _indicators(S, labels, c)
     rest = c - Q.shape[1]
@@ -87,9 +90,8 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
     block = min(rest + max(GUARD, rest // 4), S.n - Q.shape[1])
     if S.n <= SMALL or 2 * block >= S.n:
         theta, X = _dense(S, Q, rest)
-        return Embedding(
-            xp.concat([Q, X], axis=1), _values(Q, theta), Status.CONVERGED, 0
-        )
+        values = largest * _values(Q, theta)
+        return Embedding(xp.concat([Q, X], axis=1), values, Status.CONVERGED, 0)
     X = S.vector((rng or np.random.default_rng(0)).standard_normal((S.n, block)))
     if start is not None:
         kept = min(start.shape[1], block - GUARD)
@@ -101,7 +103,8 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
         (theta, X), status = _dense(S, Q, rest), Status.CONVERGED
     F = xp.concat([Q, X[:, :rest]], axis=1)
     products = (S.n_products - before) * block
-    return Embedding(F, _values(Q, theta[:rest]), status, products)
+    values = largest * _values(Q, theta[:rest])
+    return Embedding(F, values, status, products)
 
 
 def smoothness(S, F):
@@ -122,6 +125,17 @@ def smoothness(S, F):
     xp = array_namespace(F)
     degree = S.apply(S.ones())
     return 2.0 * float(xp.sum(F * (degree[:, None] * F - S.apply(F))))
+
+
+def _regular(S):
+    """Return S with loops that make all row sums one, and what it was divided by."""
+    degree = S.apply(S.ones())
+    xp = array_namespace(degree)
+    largest = float(xp.max(degree))
+    if float(xp.min(degree)) > 1.0 - REGULAR and largest < 1.0 + REGULAR:
+        return S, 1.0
+    root = largest**-0.5
+    return S.shifted(largest - degree).scaled(root * S.ones()), largest
 
 
 def _indicators(S, labels, c):
