@@ -183,12 +183,9 @@ def test_rules_get_what_lies_beside(cost, rng):
     D, a = some_costs(rng), rng.random(9)
     C = cost(D, 4)
     rows = C.weigh(lambda part: k_nearest(part, 2))
-    both = C.weigh(
-        lambda part, b, w: w * b[:, None] + 0 * part, C.vector(a), beside=[rows]
-    )
-    finite = C.weigh(lambda part, w: w, beside=[both])
+    both = C.weigh(lambda part, b, w: w * b[:, None], C.vector(a), beside=[rows])
     W = k_nearest(np.where(kept(D, 4), D, np.inf), 2) * a[:, None]
-    S = as_numpy(finite.symmetrized().native())
+    S = as_numpy(both.symmetrized().native())
     np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
 
 
