@@ -69,7 +69,7 @@ class DenseCosts:
         """Return what `rule` makes of each row."""
         return self._xp.concat(
             [
-                rule(self._M[tile, :], *(vector[tile] for vector in aligned))
+                rule(self._M[tile, :], *(other[tile, ...] for other in aligned))
                 for tile in tiles(self.n, self.n)
             ]
         )
