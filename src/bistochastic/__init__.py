@@ -38,6 +38,7 @@ __all__ = [
 
 ESTIMATORS = {
     "ANCMM": "bistochastic.cluster.ancmm",
+    "CAN": "bistochastic.cluster.can",
     "DoublyStochasticScaler": "bistochastic.scaler",
     "NumberEstimate": "bistochastic.cluster.number",
     "adaptive_neighbors_graph": "bistochastic.adaptive",

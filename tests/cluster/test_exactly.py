@@ -167,7 +167,8 @@ def test_the_dimension_around_points(rng):
 
 def test_neighbors_are_tried_up_to_the_size_of_a_cluster():
     assert grid(100, 10) == [5, 7, 10]
-    assert grid(400, 10) == [14, 20, 28, 40]
+    assert grid(400, 8) == [14, 20, 28, 40]
+    assert grid(400, 2) == [14, 20, 28, 40]
     assert grid(10_000, 3) == [20, 28, 40, 56]
     assert grid(5, 3) == [5, 7, 10]
 

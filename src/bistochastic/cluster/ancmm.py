@@ -4,11 +4,9 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
@@ -23,7 +21,7 @@ from bistochastic.cluster.steps import Step, objective
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
-from bistochastic.core.run import Status, run
+from bistochastic.core.run import Status
 from bistochastic.graph.objective import approximation
 from bistochastic.graph.refine import unit_rows
 from bistochastic.neighbors import Points
@@ -100,15 +98,18 @@ class Penalty:
     ----------
     start : float
         The first lambda.
+    rate : float
+        By which it grows or shrinks.
     """
 
     start: float
+    rate: float = 2.0
 
     def after(self, lam, number, c):
         """Return lambda for the next step, by the number of components."""
         if number < c:  # the rank of L is larger than n - c
-            return 2.0 * lam
-        return lam / 2.0 if number > c else lam
+            return self.rate * lam
+        return lam / self.rate if number > c else lam
 
 
 class ANCMM(GraphClusterer):
@@ -132,8 +133,8 @@ class ANCMM(GraphClusterer):
     n_neighbors : int or "auto", default="auto"
         Number of neighbors k of a point in the first graph, the point itself included
         if it counts as a neighbor. "auto" tries some of 5, 7, 10, 14, 20, 28, 40 and
-        56, up to the mean size of a cluster and down to a third of that, and keeps the
-        partition that agrees most with the others.
+        56, up to the mean size of a cluster, but at most twice the root of n, and down
+        to a third of that, and keeps the partition that agrees most with the others.
         Where all candidates of all points are duplicates, k is doubled.
     min_cluster_size : int or "auto", default="auto"
         Smaller components are joined to others in every step, by the cheapest pair of
@@ -156,8 +157,8 @@ class ANCMM(GraphClusterer):
         What the rows are made of. "triangles": they stay near the first graph, its
         edges weighed by the neighbors that their ends have in common. "local": of
         distances divided by those to the seventh neighbors. "auto": "triangles" where
-        the neighbors of points fill at most 2.5 dimensions, as they do in a plane or on
-        a curve, else "local". "both": whichever agrees more with all the others. All
+        the neighbors of points fill at most three dimensions, wherever these lie, else
+        "local". "both": whichever agrees more with all the others. All
         lean towards clusters of equal size. None: the paper's rows; only then `alpha`
         and `candidates` matter after the first graph.
     self_neighbor : bool or "lazy", default=True
@@ -468,22 +469,15 @@ class ANCMM(GraphClusterer):
             )
         if self.exact:  # too many can be joined, too few must be cut
             steps = ((step, rank(step.number, c, n)) for step, _ in steps)
-        history = []
         fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
-        watched = watch.over(steps, history, fitted)
         max_iter = 1 if self.exact and c == 1 else int(self.max_iter)
-        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
-        step = done.value
-        kept = [h["n_components"] for h in history].index(step.number)
+        step, history = watch.followed(steps, fitted, max_iter)
         if self.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, making.scale):
                 F = _used(step.found, problem.unit)
                 value = objective(graph, problem.alpha, step.lam, F)
                 step = Step(graph, step.found, step.lam, *components(graph.S), value)
                 watch.note(step, history)
-                kept = len(history) - 1
-        for number, record in enumerate(history):
-            record["kept"] = number == kept
         learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
         return learned, remarks(self, c, step, history, problem.limited)
 
@@ -584,13 +578,6 @@ class ANCMM(GraphClusterer):
             affine=self.metric == "affinity",
             floor=floor,
         )
-
-    def _generator(self):
-        """Return the generator that starts the eigensolver; None is a fixed seed."""
-        seed = self.random_state
-        if not (seed is None or isinstance(seed, Integral)):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return np.random.default_rng(seed or 0)
 
     def _fitted(self, step, problem, refine, c):
         """Return the attributes of an estimator that stops with this step."""

@@ -4,12 +4,14 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import wraps
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.neighbors import VALID_METRICS
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bistochastic import candidates
@@ -19,6 +21,7 @@ from bistochastic.core.errors import (
     listed,
     several,
 )
+from bistochastic.core.run import run
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 
@@ -84,11 +87,41 @@ class Watch:
             if stop:
                 return
 
+    def followed(self, steps, fitted, max_iter):
+        """Run to a step with the wanted number of components, or to the last.
+
+        Parameters
+        ----------
+        steps : iterator of (step, residual)
+            The algorithm.
+        fitted : callable
+            Makes the fitted attributes of a step.
+        max_iter : int
+            Most steps.
+
+        Returns
+        -------
+        step : Step
+            The first with the smallest residual.
+        history : list of dict
+            What is recorded of each step.
+        """
+        history = []
+        watched = self.over(steps, history, fitted)
+        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
+        numbers = [record["n_components"] for record in history]
+        for record in history:
+            record["kept"] = False
+        history[numbers.index(done.value.number)]["kept"] = True
+        return done.value, history
+
     def note(self, step, history):
-        """Record a step, and print it if that is wanted."""
+        """Record a step as the one that is kept, and print it if that is wanted."""
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
-        history.append(step.record() | {"seconds": seconds})
+        for record in history:
+            record["kept"] = False
+        history.append(step.record() | {"seconds": seconds, "kept": True})
         if self.estimator.verbose:
             name, number = type(self.estimator).__name__, len(history)
             print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
@@ -248,6 +281,13 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Look at each parameter on its own."""
         for name, check in self._limits.items():
             check(name, getattr(self, name))
+
+    def _generator(self):
+        """Return the generator that starts the eigensolver; None is a fixed seed."""
+        seed = self.random_state
+        if not (seed is None or isinstance(seed, Integral)):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return np.random.default_rng(seed or 0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -6,7 +6,9 @@ GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
 
 
 def grid(n, c):
-    """Return the numbers of neighbors to choose from: up to the size of a cluster.
+    """Return the numbers of neighbors to choose from.
+
+    Up to the mean size of a cluster and twice the root of n.
 
     Parameters
     ----------
@@ -18,7 +20,7 @@ def grid(n, c):
     list of int
         From a third of the largest on.
     """
-    largest = min(GRID[-1], max(GRID[2], n / c))
+    largest = min(GRID[-1], max(GRID[2], min(n / c, 2 * n**0.5)))
     return [k for k in GRID if largest / 3 <= k <= largest]
 
 

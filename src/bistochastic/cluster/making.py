@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bistochastic.cluster.exactly import mended
-from bistochastic.cluster.steps import coupled, diagonal_of, mapped
+from bistochastic.cluster.steps import coupled, diagonal_of, mapped, unmapped
 from bistochastic.graph.simplex import first_weights
 from bistochastic.scaling.existence import support
 
@@ -23,6 +23,8 @@ class Making:
         Whether the data are a graph, which need not have loops.
     floor : int
         Smallest size of a component.
+    mapping : bool
+        Whether the graph is made doubly stochastic, line 6.
     """
 
     self_neighbor: bool | str
@@ -31,6 +33,7 @@ class Making:
     tol: float
     affine: bool
     floor: int = 1
+    mapping: bool = True
 
     def scale(self, S):
         """Find the diagonal of D, Eq. (17)."""
@@ -45,6 +48,8 @@ class Making:
 
     def mapped(self, problem, costs, rows):
         """Make a graph of rows of weights, lines 5 and 6."""
+        if not self.mapping:
+            return unmapped(costs, rows)
         return mapped(costs, rows, mend=self._mend(problem), scale=self.scale)
 
     def update(self, problem):

@@ -11,7 +11,7 @@ from bistochastic.core.arrays import on_cpu
 from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
 from bistochastic.graph.simplex import largest_alpha
 
-FLAT = 2.5  # intrinsic dimension up to which "auto" is "triangles"
+FLAT = 3.0  # intrinsic dimension up to which "auto" is "triangles"
 
 
 def refined(problem, way, making):

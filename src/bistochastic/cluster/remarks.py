@@ -14,7 +14,7 @@ def remarks(model, c, step, history, limited):
 
     Parameters
     ----------
-    model : GraphClusterer
+    model : ANCMM
         What was fitted; its parameters say what was wanted.
     c : int
         Wanted number of components.
@@ -30,23 +30,13 @@ def remarks(model, c, step, history, limited):
     list of (type, str)
         What to say.
     """
-    said = []
-    if step.number != c:
-        said.append((ConvergenceWarning, _missed(model, c, step, history)))
+    said = missed(model, c, step, history)
     if step.graph.residual > model.tol:
         worst = f"{step.graph.residual:.1e}, more than tol={model.tol:g}"
         said.append(
             (ConvergenceWarning, f"The row sums of the graph are off by {worst}.")
         )
-    lost = sum(not record["embedding_converged"] for record in history)
-    if lost:
-        said.append(
-            (
-                ConvergenceWarning,
-                f"The eigensolver did not converge in {several(lost, 'step')} of "
-                f"{len(history)}.",
-            )
-        )
+    said += unsolved(history)
     shifted = sum(record["shift"] > 0 for record in history)
     if history[0]["shift"] and model.metric == "affinity":
         said.append(
@@ -66,17 +56,39 @@ def remarks(model, c, step, history, limited):
                 "and in a given graph entries on its diagonal.",
             )
         )
+    return said + limits(history, limited)
+
+
+def missed(model, c, step, history):
+    """Return a warning if the number of components is another one."""
+    if step.number == c:
+        return []
+    return [(ConvergenceWarning, _missed(model, c, step, history))]
+
+
+def unsolved(history):
+    """Return a warning if the eigensolver did not converge."""
+    lost = sum(not record["embedding_converged"] for record in history)
+    if not lost:
+        return []
+    text = (
+        f"The eigensolver did not converge in {several(lost, 'step')} of "
+        f"{len(history)}."
+    )
+    return [(ConvergenceWarning, text)]
+
+
+def limits(history, limited):
+    """Return a warning if candidates that were left out could have mattered."""
     worst = max(record["open_rows"] for record in history)
-    if limited and worst:
-        said.append(
-            (
-                UserWarning,
-                f"The {limited} nearest candidates stood for all points, and in up to "
-                f"{several(worst, 'row')} of a step others could have had a weight. "
-                "candidates=m makes the table wider.",
-            )
-        )
-    return said
+    if not (limited and worst):
+        return []
+    text = (
+        f"The {limited} nearest candidates stood for all points, and in up to "
+        f"{several(worst, 'row')} of a step others could have had a weight. "
+        "candidates=m makes the table wider."
+    )
+    return [(UserWarning, text)]
 
 
 def uneven(metric, X):
@@ -135,6 +147,6 @@ def _missed(model, c, step, history):
             'it; more neighbors (n_neighbors) or alpha="row" cut off fewer points.'
         )
     said = f"{said} Raise max_iter, or start with a larger penalty."
-    if model.self_neighbor is not True and 2 * c > step.labels.size:
+    if getattr(model, "self_neighbor", False) is not True and 2 * c > step.labels.size:
         said += " Without self_neighbor=True a component has two points or more."
     return said

@@ -51,6 +51,8 @@ class Learned:
         Pairs that were joined to keep components together.
     action : str
         How the graph came about: "lambda", or "join" or "cut" in the end.
+    norm : float or None
+        What stands for alpha times the squared norm in the objective, if another term.
     """
 
     S: Graph
@@ -63,6 +65,7 @@ class Learned:
     open_rows: int = 0
     bridges: tuple = ()
     action: str = "lambda"
+    norm: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,8 @@ def objective(graph, alpha, lam, F):
         The value, term by term.
     """
     smooth = 0.0 if F is None else lam * smoothness(graph.S, F)
+    if graph.norm is not None:
+        return Objective(graph.distance, graph.norm, smooth)
     weights = {"weights": alpha} if np.ndim(alpha) else {}
     norm = graph.S.sq_norm(**weights) * (1.0 if weights else alpha)
     return Objective(graph.distance, norm, smooth)
@@ -181,6 +186,27 @@ def mapped(costs, rows, *, mend, scale):
         shift=shift,
         bridges=bridges,
     )
+
+
+def unmapped(costs, rows, norm=None):
+    """Make a graph of rows and leave it there: the methods before ANCMM.
+
+    Parameters
+    ----------
+    costs : Costs
+        Plain costs of the candidates.
+    rows : Rows
+        Weights.
+    norm : float, optional
+        What stands for the weighted squared norm in the objective.
+
+    Returns
+    -------
+    Learned
+        The symmetrized graph, Eq. (16); its rows need not sum to one.
+    """
+    S = rows.symmetrized()
+    return Learned(S, S.ones(), costs.dot(rows), 0.0, 0, norm=norm)
 
 
 def coupled(costs, m, alpha, *, loops, mend, scale, tol):
