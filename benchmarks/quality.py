@@ -183,7 +183,7 @@ def mixture(seed, d, c, n=800):
     rng = np.random.default_rng(seed)
     y = rng.choice(c, n, p=rng.dirichlet(np.full(c, 3.0)))
     y[:c] = np.arange(c)
-    return 4 * rng.standard_normal((c, d))[y] / d**0.25 + rng.standard_normal((n, d)), y
+    return 2 * rng.standard_normal((c, d))[y] / d**0.25 + rng.standard_normal((n, d)), y
 
 
 def held_out():
