@@ -18,7 +18,13 @@ from bistochastic.scaling.transport import TransportResult
 __version__ = "0.1.0"
 __all__ = [
     "ANCMM",
+    "CAN",
+    "CLR",
+    "DSDC",
+    "ERCAN",
+    "PCAN",
     "DoublyStochasticScaler",
+    "DoublyStochasticSpectral",
     "InputError",
     "MarcusResult",
     "NotSymmetricError",
@@ -39,8 +45,13 @@ __all__ = [
 ESTIMATORS = {
     "ANCMM": "bistochastic.cluster.ancmm",
     "CAN": "bistochastic.cluster.can",
+    "CLR": "bistochastic.cluster.clr",
+    "DSDC": "bistochastic.cluster.dsdc",
     "DoublyStochasticScaler": "bistochastic.scaler",
+    "DoublyStochasticSpectral": "bistochastic.cluster.spectral",
+    "ERCAN": "bistochastic.cluster.ercan",
     "NumberEstimate": "bistochastic.cluster.number",
+    "PCAN": "bistochastic.cluster.pcan",
     "adaptive_neighbors_graph": "bistochastic.adaptive",
     "estimate_n_clusters": "bistochastic.cluster.number",
 }

@@ -87,6 +87,26 @@ def _unit_rows(X):
     return normalize(normalize(X, norm="max"))  # squares neither overflow nor vanish
 
 
+def sum_of_squares(points):
+    """Return the sum of the squared costs of all pairs, some rows at a time.
+
+    Parameters
+    ----------
+    points : Points
+        The points.
+
+    Returns
+    -------
+    float
+        The sum of d_ij^2 over all i and j, with the squared distances d_ij.
+    """
+    from sklearn.metrics import pairwise_distances_chunked
+
+    metric = "euclidean" if points.metric in SQUARED else points.metric
+    chunks = pairwise_distances_chunked(points.X, metric=metric)
+    return sum(float(np.sum(D**4)) for D in chunks)
+
+
 def squared_distances(points):
     """Return the squared distances of all pairs, Eq. (6).
 

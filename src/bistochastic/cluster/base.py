@@ -222,19 +222,25 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             tables = _tables(X, k)
         else:
             m = min(k + 1, self.labels_.size)
-            found = nearest_to(
-                self._points, self._points.like(X), m, n_jobs=self.n_jobs
-            )
+            found = nearest_to(self._points, self._placed(X), m, n_jobs=self.n_jobs)
             tables = [(np.arange(X.shape[0]), *found)]
         P = np.zeros((X.shape[0], int(self.labels_.max()) + 1))
         for rows, columns, costs in tables:
-            weights = _weights(costs, k)
+            weights = self._weights(costs, k)
             for column, weight in zip(columns.T, weights.T, strict=True):
                 P[rows, self.labels_[column]] += weight
             same = costs[:, 0] == 0
             P[rows[same]] = 0.0
             P[rows[same], self.labels_[columns[same, 0]]] = 1.0
         return P
+
+    def _placed(self, X):
+        """Make new points ready as those of `fit` are."""
+        return self._points.like(X)
+
+    def _weights(self, costs, k):
+        """Return the weights of rows of costs, the cheapest first."""
+        return _weights(costs, k)
 
     def _shares(self, A):
         indicator = np.eye(int(self.labels_.max()) + 1)[self.labels_]

@@ -135,18 +135,25 @@ class CAN(RankConstrained):
         self.verbose = verbose
 
     def _problem(self, X, c):
-        options = {
-            "n_neighbors": self.n_neighbors,
-            "most": self.n_neighbors,
-            "alpha": self.alpha,
-            "metric": self.metric,
-            "n_jobs": self.n_jobs,
-        }
-        nearest = of_data(X, c, candidates="auto", loops=False, **options)
+        nearest = self._nearest(X, c)
         if self.candidates == "local":
             return nearest
-        everyone = of_data(X, c, candidates=None, loops=True, **options)
+        everyone = self._nearest(X, c, candidates=None, loops=True)
         return replace(nearest, costs=everyone.costs, limited=everyone.limited)
+
+    def _nearest(self, X, c, candidates="auto", loops=False):
+        """Return the problem for the k nearest of each point."""
+        return of_data(
+            X,
+            c,
+            n_neighbors=self.n_neighbors,
+            most=self.n_neighbors,
+            candidates=candidates,
+            alpha=self.alpha,
+            metric=self.metric,
+            loops=loops,
+            n_jobs=self.n_jobs,
+        )
 
     def _start(self, problem):
         return super()._start(at(problem, problem.k, "mean", int(self.n_clusters)))

@@ -10,11 +10,12 @@ from bistochastic.cluster.consensus import medoid
 from bistochastic.components import components
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.parameters import Count
-from bistochastic.spectrum.ky_fan import ky_fan
+from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 
 SHARP = 0.85  # a relative gap above it counts as a full one
 SMALL = 1e-10  # eigenvalues below it are zero
 GRID = (10, 14, 20)
+MANY = 100  # eigenvalues of a large graph that a guess looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +90,42 @@ def estimate_n_clusters(
     return NumberEstimate(int(numbers[scores.argmax()]), numbers, scores, rule)
 
 
+def guessed(S):
+    """Guess the number of clusters as the code of CLR does.
+
+    Parameters
+    ----------
+    S : Graph
+        Weights.
+
+    Returns
+    -------
+    int
+        Where the largest relative gap between eigenvalues of the Laplacian is, 1 and
+        the upper tenth left out. Of more than 3,000 points the 100 smallest eigenvalues
+        are looked at.
+    """
+    if S.n > MEDIUM:
+        values = ky_fan(S, MANY, components(S)[1]).values
+        last = MANY - 1
+    else:
+        A = S.entries(0.0).toarray()
+        values = np.linalg.eigvalsh(np.diag(A.sum(axis=1)) - A)
+        last = max(2, int(0.9 * (S.n - 1)) - 1)
+    return int(_relative(values)[1:last].argmax()) + 2
+
+
 def _gaps(X, most, k):
     """Return the relative gaps between the c-th and the next eigenvalue, c >= 2."""
     S = Csr(adaptive_neighbors_graph(X, k))
-    values = ky_fan(S, most + 1, components(S)[1]).values
+    return _relative(ky_fan(S, most + 1, components(S)[1]).values)[1:]
+
+
+def _relative(values):
+    """Return (e_(c + 1) - e_c) / e_(c + 1); large ones are one, later ones win ties."""
     values = np.where(values < SMALL, np.finfo(float).eps, values)
     gaps = (values[1:] - values[:-1]) / values[1:]
-    gaps = np.where(gaps > SHARP, 1.0, gaps) + 1e-6 * np.arange(gaps.size)
-    return gaps[1:]
+    return np.where(gaps > SHARP, 1.0, gaps) + 1e-6 * np.arange(gaps.size)
 
 
 def _agreement(X, c, random_state):

@@ -87,7 +87,6 @@ class Problem:
 
         Of the exact solution, s_ij > 0 where m_ij < 2 alpha (a_i + a_j).
         """
-        farthest = self.costs.reduce(_farthest)
         if potential is not None:
             top = array_namespace(potential).max(potential)
             limit = 2.0 * self.alpha * (potential + top)
@@ -95,7 +94,11 @@ class Problem:
             limit = m.reduce(lambda rows, a: reach(rows, a[:, None]), self.alpha)
         else:
             limit = m.reduce(partial(reach, alpha=self.alpha))
-        return int(np.count_nonzero(on_cpu(limit > farthest)))
+        return self.beyond(limit)
+
+    def beyond(self, limit):
+        """Count rows whose limit of costs is beyond their farthest candidate."""
+        return int(np.count_nonzero(on_cpu(limit > self.costs.reduce(farthest))))
 
 
 def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs):
@@ -285,6 +288,7 @@ def _relaxed(m, alpha):
     return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
 
 
-def _farthest(m):
+def farthest(m):
+    """Return the largest finite cost of each row."""
     xp = array_namespace(m)
     return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)

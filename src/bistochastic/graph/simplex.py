@@ -39,6 +39,36 @@ def simplex(v):
     return xp.clip(v - theta, 0.0, None)
 
 
+def weighted_simplex(v, w):
+    r"""Minimize :math:`\sum_j w_j s_j^2 / 2 - v_j s_j` over each row of the simplex.
+
+    The minimizer is :math:`s_j = \max(v_j - \theta, 0) / w_j`; with weights of one, the
+    projection of Eq. (15). CLR's reweighted rows are such.
+
+    Parameters
+    ----------
+    v : array of shape (n, m)
+        Any numbers; -infinity gives 0. Every row needs one that is finite.
+    w : array of shape (n, m)
+        Positive weights.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Rows that sum to one.
+    """
+    xp = array_namespace(v)
+    v = v - xp.max(v, axis=1, keepdims=True)
+    order = xp.argsort(v, axis=1, descending=True, stable=True)
+    u = xp.take_along_axis(v, order, axis=1)
+    shares = 1.0 / xp.take_along_axis(w, order, axis=1)
+    sums = xp.cumulative_sum(xp.where(xp.isfinite(u), u, 0.0) * shares, axis=1)
+    theta = (sums - 1.0) / xp.cumulative_sum(shares, axis=1)
+    kept = xp.sum(xp.astype(u > theta, xp.int64), axis=1, keepdims=True)
+    theta = xp.take_along_axis(theta, kept - 1, axis=1)
+    return xp.clip(v - theta, 0.0, None) / w
+
+
 def simplex_of_entries(rows, values, n):
     """Project each row on the simplex, Eq. (15), the rows given entry by entry.
 

@@ -1,0 +1,235 @@
+"""ERCAN: adaptive neighbors with an entropy (Wang, Ma, Nie, Li 2022)."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.sparse import issparse
+
+from bistochastic.cluster.problem import farthest, of_data
+from bistochastic.cluster.published import RankConstrained, check_distance
+from bistochastic.cluster.steps import unmapped
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError
+from bistochastic.graph.entropy import cheapest, entropic, negentropy
+from bistochastic.graph.simplex import without_traces
+from bistochastic.neighbors import sum_of_squares
+from bistochastic.parameters import Choice, Count, Positive, check_jobs, check_seed
+
+ETA = 1.05  # of the published demonstration with ten neighbors
+
+
+class ERCAN(RankConstrained):
+    r"""Cluster by a graph of adaptive neighbors with an entropy.
+
+    Minimizes over rows that sum to one and have k entries, with the penalty of the rank
+    constraint,
+
+    .. math:: \sum_{ij} \|x_i - x_j\|^2 s_{ij} + \gamma \sum_{ij} s_{ij} \log s_{ij}
+        + 2 \lambda \, Tr(F^T L_S F) ,
+
+    where L is the Laplacian of (S + S') / 2; its connected components are the clusters.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c.
+    n_neighbors : int, default=10
+        Number of neighbors k that every row keeps, the point itself left out; more only
+        where costs are tied.
+    eta : float, optional
+        Sets gamma to eta times the Frobenius norm of the squared distances over n; 1.05
+        if neither is given.
+    gamma : float, optional
+        Weight of the entropy; only one of the two can be given.
+    penalty : float, optional
+        Lambda to start with, by default gamma.
+    rate : float, default=2.0
+        By which lambda grows or shrinks.
+    strict : bool, default=False
+        Whether a first graph with too many components is an error, as in the published
+        code.
+    metric : str or callable, default="euclidean"
+        The distance, as `ANCMM` takes it, "affinity" left out.
+    max_iter : int, default=40
+        Most graphs to learn, the first one included.
+    n_jobs : int, optional
+        Threads of the neighbor search.
+    random_state : int, RandomState or None, default=None
+        Starts the eigensolver; None is a fixed seed.
+    verbose : int, default=0
+        Whether to print a line for each step.
+
+    Attributes
+    ----------
+    labels_ : array of int of shape (n_samples,)
+        The cluster of each point, numbered by first appearance.
+    affinity_matrix_ : csr_array of shape (n_samples, n_samples)
+        The graph (S + S') / 2; its rows need not sum to one.
+    embedding_ : array of shape (n_samples, n_clusters)
+        The eigenvectors F that the graph was made with.
+    n_components_ : int
+        Number of connected components of the graph.
+    n_clusters_ : int
+        Number of different labels.
+    n_neighbors_ : int
+        The k that was used.
+    gamma_ : float
+        The weight of the entropy.
+    penalty_ : float
+        The lambda that the graph was made with; 0 for the first graph.
+    history_ : list of dict
+        A record of each step, as `ANCMM` keeps it; "objective_norm" is the term with
+        the entropy.
+    n_iter_ : int
+        Number of graphs learned, the first one included.
+    converged_ : bool
+        Whether the graph has `n_clusters` components.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, if they are all strings.
+
+    See Also
+    --------
+    CAN : The same with a squared norm.
+
+    Notes
+    -----
+    All pairs of points are candidates, in an array of n x n costs up to 4,096 points;
+    above, the 4 k nearest stand for all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from bistochastic import ERCAN
+    >>> X, _ = make_blobs(150, centers=3, cluster_std=0.5, random_state=0)
+    >>> ERCAN(n_clusters=3, eta=0.1).fit(X).n_components_
+    3
+    """
+
+    _limits = {  # noqa: RUF012
+        "n_clusters": Count(1),
+        "n_neighbors": Count(1),
+        "eta": Positive(None),
+        "gamma": Positive(None),
+        "penalty": Positive(None),
+        "rate": Positive(),
+        "strict": Choice(True, False),
+        "metric": check_distance,
+        "max_iter": Count(1),
+        "n_jobs": check_jobs,
+        "random_state": check_seed,
+        "verbose": Count(0, True, False),
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_neighbors=10,
+        eta=None,
+        gamma=None,
+        penalty=None,
+        rate=2.0,
+        strict=False,
+        metric="euclidean",
+        max_iter=40,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.eta = eta
+        self.gamma = gamma
+        self.penalty = penalty
+        self.rate = rate
+        self.strict = strict
+        self.metric = metric
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check(self):
+        super()._check()
+        if self.eta is not None and self.gamma is not None:
+            raise InputError("Give eta or gamma, not both: eta sets gamma.")
+        if not self.rate > 1:
+            raise InputError(
+                f"rate={self.rate}: lambda grows by it; it must be > 1."
+            )
+
+    def _problem(self, X, c):
+        if issparse(X) and self.metric == "precomputed":
+            raise InputError(
+                "ERCAN needs the distances of all pairs; a table of neighbors has only "
+                "some. Pass a dense array, or use CAN."
+            )
+        problem = of_data(
+            X,
+            c,
+            n_neighbors=self.n_neighbors,
+            most=self.n_neighbors,
+            candidates=None,
+            alpha="mean",
+            metric=self.metric,
+            loops=False,
+            n_jobs=self.n_jobs,
+        )
+        return replace(problem, alpha=self._weight(problem))
+
+    def _weight(self, problem):
+        """Return gamma."""
+        if self.gamma is not None:
+            return float(self.gamma)
+        if problem.limited:
+            total = sum_of_squares(problem.points)
+        else:
+            total = float(np.sum(on_cpu(problem.costs.reduce(_squares))))
+        eta = ETA if self.eta is None else float(self.eta)
+        return eta * total**0.5 / problem.costs.n
+
+    def _first(self, problem):
+        rows = problem.costs.weigh(partial(_beside_itself, gamma=problem.alpha))
+        return self._made(problem, rows)
+
+    def _update(self, problem):
+        def update(m):
+            kept = m.weigh(partial(cheapest, k=problem.k))
+            rows = kept.weigh(partial(entropic, gamma=problem.alpha))
+            made = self._made(problem, rows.weigh(without_traces))
+            if problem.limited:
+                dearest = kept.reduce(farthest)
+                made = replace(made, open_rows=problem.beyond(dearest))
+            return made
+
+        return update
+
+    def _made(self, problem, rows):
+        entropy = float(np.sum(on_cpu(rows.reduce(negentropy))))
+        return unmapped(problem.costs, rows, problem.alpha * entropy)
+
+    def _weights(self, costs, k):
+        return entropic(cheapest(costs, min(k, costs.shape[1])), self.gamma_)
+
+    def _fitted(self, step, problem, c):
+        learned = super()._fitted(step, problem, c)
+        del learned["alpha_"]
+        return learned | {"gamma_": problem.alpha}
+
+
+def _squares(m):
+    """Return the sum of the squares of each row."""
+    xp = array_namespace(m)
+    m = xp.where(xp.isfinite(m), m, 0.0)
+    return xp.sum(m * m, axis=1)
+
+
+def _beside_itself(m, gamma):
+    """Return the shares of the others where the point itself, at cost 0, has one."""
+    xp = array_namespace(m)
+    weights = xp.exp(-m / gamma)
+    return without_traces(weights / (1.0 + xp.sum(weights, axis=1, keepdims=True)))

@@ -1,0 +1,286 @@
+"""PCAN: adaptive neighbors in a projection that is learned (Nie, Wang, Huang 2014)."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import issparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bistochastic.backends.costs import DenseCosts, Part, TableCosts
+from bistochastic.candidates import ALL, of_points
+from bistochastic.cluster.can import CAN
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError, InputTypeError
+from bistochastic.neighbors import Points, squared_distances
+from bistochastic.parameters import Choice, Count
+
+SETTLED = 5  # steps after which the nearest are looked for in the projection
+RANK = 1e-10  # of the largest singular value: directions without spread
+
+
+class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
+    r"""Cluster by adaptive neighbors in a projection that is learned with the graph.
+
+    Minimizes over rows that sum to one and over projections W,
+
+    .. math:: \sum_{ij} \|W^T x_i - W^T x_j\|^2 s_{ij} + \alpha \|S\|_F^2
+        + 2 \lambda \, Tr(F^T L_S F) , \quad W^T X^T H X W = I ,
+
+    with the centering matrix H. In turn: the rows of the graph, its eigenvectors F, and
+    W, whose columns have unit length, as published.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c.
+    n_components : int, optional
+        Number of columns of W; c - 1 by default, but at least 1 and at most the rank of
+        the centered data.
+    n_neighbors : int, default=15
+        Number of neighbors k in the first graph, the point itself left out.
+    alpha : "mean" or float, default="mean"
+        Weight of the squared norm, as in `CAN`.
+    candidates : {"global", "local"}, default="global"
+        Which points may get a weight: all, the point itself included, or the k nearest,
+        after five steps those in the projection.
+    penalty : float, optional
+        Lambda to start with; by default alpha.
+    strict : bool, default=False
+        Whether a first graph with too many components is an error.
+    max_iter : int, default=30
+        Most graphs to learn, the first one included.
+    n_jobs : int, optional
+        Threads of the neighbor search.
+    random_state : int, RandomState or None, default=None
+        Starts the eigensolver; None is a fixed seed.
+    verbose : int, default=0
+        Whether to print a line for each step.
+
+    Attributes
+    ----------
+    projection_ : array of shape (n_features, n_components)
+        W as it was learned from the graph.
+    labels_ : array of int of shape (n_samples,)
+        The cluster of each point, numbered by first appearance.
+    affinity_matrix_ : csr_array of shape (n_samples, n_samples)
+        The graph (S + S') / 2; its rows need not sum to one.
+    embedding_ : array of shape (n_samples, n_clusters)
+        The eigenvectors F that the graph was made with.
+    n_components_ : int
+        Number of connected components of the graph.
+    n_clusters_ : int
+        Number of different labels.
+    n_neighbors_ : int
+        The k that was used.
+    alpha_ : array of shape (n_samples,)
+        The alpha of each row.
+    penalty_ : float
+        The lambda that the graph was made with; 0 for the first graph.
+    history_ : list of dict
+        A record of each step, as `ANCMM` keeps it.
+    n_iter_ : int
+        Number of graphs learned, the first one included.
+    converged_ : bool
+        Whether the graph has `n_clusters` components.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, if they are all strings.
+
+    See Also
+    --------
+    CAN : The same without a projection.
+
+    Notes
+    -----
+    The published code takes eigenvectors of a matrix that is not symmetric after
+    replacing it by the larger of its two halves. Here the symmetric problem that the
+    objective leads to is solved, in the range of the centered data, so that more
+    columns than rows do no harm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> from bistochastic import PCAN
+    >>> X = minmax_scale(load_wine().data)
+    >>> PCAN(n_clusters=3).fit_transform(X).shape
+    (178, 2)
+    """
+
+    metric = "euclidean"
+    _limits = {  # noqa: RUF012
+        **{name: check for name, check in CAN._limits.items() if name != "metric"},
+        "n_components": Count(1, None),
+        "candidates": Choice("global", "local"),
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_components=None,
+        n_neighbors=15,
+        alpha="mean",
+        candidates="global",
+        penalty=None,
+        strict=False,
+        max_iter=30,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.candidates = candidates
+        self.penalty = penalty
+        self.strict = strict
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def transform(self, X):
+        """Project points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            Points.
+
+        Returns
+        -------
+        array of shape (n_new, n_components)
+            X W.
+        """
+        check_is_fitted(self, "labels_")
+        return self._validated(X, reset=False) @ self.projection_
+
+    def _problem(self, X, c):
+        nearest = self._nearest(X, c)
+        wanted = max(1, c - 1) if self.n_components is None else int(self.n_components)
+        return replace(nearest, costs=Projected(X, wanted, nearest, self.candidates))
+
+    def _update(self, problem):
+        projected, make = problem.costs, super()._making()
+
+        def update(m):
+            rows = problem.weights(m)
+            made = make.mapped(problem, projected.costs, rows)
+            projected.learn(made.S)
+            return made
+
+        return update
+
+    def _first(self, problem):
+        first = super()._first(problem)
+        problem.costs.learn(first.S, first=True)
+        return first
+
+    def _fitted(self, step, problem, c):
+        learned = super()._fitted(step, problem, c)
+        W = problem.costs.projection(step.graph.S)
+        points = Points.of(problem.costs.X @ W, "euclidean")
+        return learned | {"projection_": W, "_points": points}
+
+    def _placed(self, X):
+        return super()._placed(X @ self.projection_)
+
+    def _validated(self, X, reset):
+        if issparse(X):
+            raise InputTypeError(
+                "Sparse data was passed, but PCAN learns a projection of all columns: "
+                "pass X.toarray()."
+            )
+        return super()._validated(X, reset)
+
+    @property
+    def _n_features_out(self):
+        return self.projection_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+class Projected:
+    """The costs of points in a projection that follows the graph.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Points.
+    wanted : int
+        Number of columns of the projection.
+    nearest : Problem
+        The k nearest of each point, before any projection.
+    candidates : {"global", "local"}
+        All points or the nearest.
+    """
+
+    def __init__(self, X, wanted, nearest, candidates):
+        if candidates == "global" and X.shape[0] > ALL:
+            raise InputError(
+                f'candidates="global" holds all pairs of {X.shape[0]:,} points; at '
+                f'most {ALL:,} are allowed. Use "local".'
+            )
+        self.X, self.n = X, X.shape[0]
+        U, s, V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+        rank = max(1, int(np.sum(s > RANK * s[0])))
+        self._U, self._back = U[:, :rank], V[:rank].T / s[:rank]
+        self._wanted = min(wanted, rank)
+        self._nearest = nearest
+        self._candidates = candidates
+        self._steps = 0
+
+    def plus(self, lam, F):
+        """Return the costs in the projection with the penalty."""
+        return self.costs.plus(lam, F)
+
+    def learn(self, S, first=False):
+        """Learn the projection from a graph, and with it the costs."""
+        P = Points.of(self.X @ self.projection(S, scaled=not first), "euclidean")
+        if self._candidates == "global":
+            self.costs = DenseCosts(squared_distances(P))
+        elif self._steps >= SETTLED:
+            k = self._nearest.k
+            self.costs = of_points(P, k, k, loops=False).costs.closest(k)
+        else:
+            self.costs = self._moved(P.X)
+        self._steps += 1
+
+    def projection(self, S, scaled=True):
+        """Return the W with the smallest trace of W' X' L X W.
+
+        Parameters
+        ----------
+        S : Graph
+            Weights.
+        scaled : bool, default=True
+            Whether W' X' H X W = I is asked for; the first is asked for W' W = I.
+
+        Returns
+        -------
+        array of shape (d, m)
+            Columns of unit length.
+        """
+        degree = on_cpu(S.apply(S.ones()))
+        Z = self._U if scaled else self.X - self.X.mean(axis=0)
+        M = Z.T @ (degree[:, None] * Z - on_cpu(S.apply(S.vector(Z))))
+        _, Q = eigh((M + M.T) / 2, subset_by_index=[0, self._wanted - 1])
+        W = self._back @ Q if scaled else Q
+        W = W / np.sqrt(np.sum(W * W, axis=0))
+        return W * np.where(W[np.abs(W).argmax(axis=0), range(W.shape[1])] < 0, -1, 1)
+
+    def _moved(self, P):
+        """Return the projected costs of those that were nearest at first."""
+        parts = []
+        for part in self._nearest.costs.parts:
+            gap = P[part.columns] - P[part.rows][:, None, :]
+            parts.append(Part(part.rows, part.columns, np.sum(gap * gap, axis=2)))
+        return TableCosts(parts, self.n)
