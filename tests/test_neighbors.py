@@ -88,3 +88,31 @@ def test_the_search_is_exact_on_blobs():
     D = brute(X, X)
     np.fill_diagonal(D, np.inf)
     np.testing.assert_array_equal(columns, np.argsort(D, axis=1)[:, :10])
+
+
+def test_ties_at_the_edge_go_to_low_numbers(rng):
+    X = rng.integers(0, 3, (60, 2)).astype(float)
+    for metric in ("euclidean", "manhattan"):
+        points = Points.of(X, metric)
+        wide, costs = nearest(points, 30)
+        for m in (3, 8, 17):
+            narrow, fewer = nearest(points, m)
+            np.testing.assert_array_equal(narrow, wide[:, :m])
+            np.testing.assert_array_equal(fewer, costs[:, :m])
+
+
+def test_functions_need_no_triangle_inequality(rng):
+    X = rng.random((80, 2))
+    columns, costs = nearest(Points.of(X, lambda a, b: ((a - b) ** 2).sum()), 5)
+    expected, squares = nearest(Points.of(X, "euclidean"), 5)
+    np.testing.assert_array_equal(columns, expected)
+    np.testing.assert_allclose(costs, squares**2)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-16, 1e-170, 1e150])
+def test_directions_of_rows_of_any_length(rng, size):
+    X = rng.standard_normal((40, 3))
+    expected, _ = nearest(Points.of(X, "cosine"), 5)
+    for rows in (X * size, csr_array(X * size)):
+        columns, _ = nearest(Points.of(rows, "cosine"), 5)
+        np.testing.assert_array_equal(columns, expected)

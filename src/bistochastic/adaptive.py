@@ -9,7 +9,7 @@ from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
-from bistochastic.parameters import Count, check_jobs
+from bistochastic.parameters import Count, check_jobs, check_metric, unmasked
 from bistochastic.scaling.marcus import marcus
 
 TOLERANCE = 1e-10
@@ -53,7 +53,10 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
 
     Count(2)("n_neighbors", n_neighbors)
     check_jobs("n_jobs", n_jobs)
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+    check_metric("metric", metric, pairs=())
+    X = check_array(
+        unmasked(X), accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+    )
     k, n = int(n_neighbors), X.shape[0]
     if k >= n:
         raise InputError(

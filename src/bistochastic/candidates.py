@@ -272,6 +272,11 @@ def squared(distances):
     """Return the squares of distances, or say that they overflow."""
     with np.errstate(over="ignore"):
         squares = distances**2
+    if distances.size and distances.max() > 0 == squares.max():
+        raise InputError(
+            "The distances are so small that their squares vanish. Multiply X by a "
+            "number first."
+        )
     if not np.isfinite(squares).all():
         raise InputError(
             "The distances are so large that their squares overflow. Divide X by a "

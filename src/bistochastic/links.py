@@ -5,9 +5,12 @@ pair of points; a component that must be divided is cut where least weight is lo
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from bistochastic.components import numbered
 from bistochastic.neighbors import nearest_to
@@ -34,6 +37,20 @@ class Links:
     tables: Any
     points: Any = None
 
+    @cached_property
+    def twins(self):
+        """The group of each point if points at cost 0 form groups; None if none do."""
+        found = []
+        for rows, columns, costs in self.tables:
+            i, j = np.nonzero(costs == 0)
+            i, j = rows[i], j if columns is None else columns[i, j]
+            found.append((i[i != j], j[i != j]))
+        i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
+        if i.size == 0:
+            return None
+        same = csr_array((np.ones(i.size), (i, j)), shape=(self.n, self.n))
+        return connected_components(same, directed=False)[1]
+
     def within(self, index):
         """Return the links among some of the points only."""
         place = np.full(self.n, -1)
@@ -58,12 +75,14 @@ class Links:
         labels : array of int of shape (n,)
             The part of each point, 0 to q - 1, q at least 2.
         wanted : array of bool of shape (q,)
-            The parts to search for; what is known of the others is given, too.
+            The parts to search for.
 
         Returns
         -------
         cost, inside, outside : array of shape (q,)
-            Cost and ends of the pair; infinite if no candidates link the part.
+            Cost and ends of the pair; infinite if no candidates link the part, or it
+            is not wanted. Of tied pairs that with the lowest numbers, whatever the
+            length of the tables.
         """
         n, q = labels.size, int(labels.max()) + 1
         there, cost = self._first_outside(labels)
@@ -72,11 +91,13 @@ class Links:
         ends = np.concatenate([np.arange(n)[open_rows], there[open_rows]])
         others = np.concatenate([there[open_rows], np.arange(n)[open_rows]])
         prices = np.tile(cost[open_rows], 2)
-        best = self._cheapest(labels, q, ends, others, prices)
         asked = np.flatnonzero(~open_rows & wanted[labels])
         if self.points is None or asked.size == 0:
-            return best
-        return self._looked_further(labels, q, ends, others, prices, asked)
+            best = self._cheapest(labels, q, ends, others, prices)
+        else:
+            best = self._looked_further(labels, q, ends, others, prices, asked)
+        best[0][~wanted] = np.inf
+        return best
 
     def _first_outside(self, labels):
         """Return for each point its cheapest candidate in another part."""
@@ -116,6 +137,36 @@ class Links:
             others = np.concatenate([others, rest[found[:, 0]]])
             prices = np.concatenate([prices, cost[:, 0]])
         return self._cheapest(labels, q, ends, others, prices)
+
+
+def reunited(labels, twins):
+    """Choose pairs that join components which share points at cost 0.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Components.
+    twins : array of int of shape (n,)
+        Groups of points that cannot be told apart.
+
+    Returns
+    -------
+    pairs : list of (int, int)
+        What to join.
+    labels : array of int of shape (n,)
+        The components afterwards.
+    """
+    _, first = np.unique(twins * (labels.max() + 1) + labels, return_index=True)
+    i, j = first[:-1], first[1:]  # one point of each group in each component, in order
+    split = twins[i] == twins[j]
+    i, j = i[split], j[split]
+    if i.size == 0:
+        return [], labels
+    q = int(labels.max()) + 1
+    links = csr_array((np.ones(i.size), (labels[i], labels[j])), shape=(q, q))
+    whole = connected_components(links, directed=False)[1]
+    pairs = list(zip(i.tolist(), j.tolist(), strict=True))
+    return pairs, numbered(whole[labels])
 
 
 def bridges(labels, links, *, floor=1, most=None):
@@ -188,7 +239,7 @@ def _merged(chosen, labels, sizes, inside, outside, cost, floor):
     return joined, numbered(roots[labels])
 
 
-def sweep(S, v, floor):
+def sweep(S, v, floor, groups=None):
     """Divide a connected graph where least weight is cut for its smaller side.
 
     Parameters
@@ -198,7 +249,9 @@ def sweep(S, v, floor):
     v : array of shape (n,)
         Second eigenvector; points are divided by its values.
     floor : int
-        Smallest size of a side.
+        Smallest size of a side, if there is a way.
+    groups : array of int of shape (n,), optional
+        Points that must stay together, at least two groups of them.
 
     Returns
     -------
@@ -206,7 +259,9 @@ def sweep(S, v, floor):
         One of the sides.
     """
     n = S.shape[0]
-    order = np.lexsort((np.arange(n), v))
+    groups = np.arange(n) if groups is None else groups
+    mean = np.bincount(groups, v) / np.bincount(groups)
+    order = np.lexsort((np.arange(n), groups, mean[groups]))
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(n)
     entries = S.tocoo()
@@ -217,7 +272,9 @@ def sweep(S, v, floor):
     np.add.at(lost, j[upper] + 1, -entries.data[upper])
     lost = np.cumsum(lost)[1:n]  # weight between the first t and the rest, t = 1 ...
     size = np.minimum(np.arange(1, n), n - np.arange(1, n))
-    score = np.where(size >= floor, lost / size, np.inf)
+    allowed = groups[order[:-1]] != groups[order[1:]]
+    large = allowed & (size >= floor)
+    score = np.where(large if large.any() else allowed, lost / size, np.inf)
     side = np.zeros(n, dtype=bool)
     side[order[: int(np.argmin(score)) + 1]] = True
     return side

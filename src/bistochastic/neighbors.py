@@ -11,7 +11,9 @@ from bistochastic.core.errors import InputError, listed, several
 
 NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differences
 LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done again
+AFFORDED = 1 << 29  # pairs that are looked at one by one to order ties
 LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
+SMALLEST = 1e-307  # a number whose inverse is finite
 SMALL = 1e-140  # coordinates below it have squares that vanish
 SQUARED = ("euclidean", "l2", "sqeuclidean", "cosine")  # by coordinates, squared
 
@@ -43,7 +45,8 @@ class Points:
         if callable(metric) and not issparse(X):
             _check_distance(X, metric)
         if metric in SQUARED and not issparse(X):
-            center = np.median(X, axis=0)
+            middle = X.shape[0] // 2
+            center = np.partition(X, middle, axis=0)[middle]  # a median, and a value
             X = X - center
             if 0 < np.abs(X).max() < SMALL:
                 raise InputError(
@@ -84,7 +87,10 @@ def _unit_rows(X):
             f"X has {several(zero.size, 'row')} of zeros ({listed(zero)}), which have "
             'no direction; metric="cosine" cannot place them. Remove them.'
         )
-    return normalize(normalize(X, norm="max"))  # squares neither overflow nor vanish
+    scale = 1.0 / np.maximum(largest, SMALLEST)  # squares neither overflow nor vanish
+    return normalize(
+        X.multiply(scale[:, None]).tocsr() if issparse(X) else X * scale[:, None]
+    )
 
 
 def sum_of_squares(points):
@@ -189,25 +195,34 @@ def nearest_to(points, Y, m, *, n_jobs=None):
 
     X, metric = points.X, points.metric
     by_coordinates = metric in SQUARED
+    width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
     search = NearestNeighbors(
-        n_neighbors=m, metric="euclidean" if by_coordinates else metric, n_jobs=n_jobs
+        n_neighbors=width,
+        metric="euclidean" if by_coordinates else metric,
+        algorithm="brute" if callable(metric) else "auto",  # trees need triangles
+        n_jobs=n_jobs,
     ).fit(X)
     distances, columns = search.kneighbors(Y)
+    lost = np.zeros(Y.shape[0], dtype=bool)
     if by_coordinates:  # again by differences: the search loses digits
-        rows = np.repeat(np.arange(Y.shape[0]), m)
+        rows = np.repeat(np.arange(Y.shape[0]), width)
         costs = _between(Y, rows, X, columns.ravel()).reshape(columns.shape)
         last = costs.max(axis=1)
-        lost = np.flatnonzero((last > 0) & (last < LOST * _sizes(Y)))
-        if lost.size:
-            columns[lost], costs[lost] = _by_differences(X, Y[lost], m)
+        lost = (last > 0) & (last < LOST * _sizes(Y))
     else:
         costs = distances**2
     order = np.lexsort((columns, costs), axis=1)
     columns = np.take_along_axis(columns, order, axis=1)
+    costs = np.take_along_axis(costs, order, axis=1)
+    tied = costs[:, -1] == costs[:, m - 1] if width > m else np.zeros_like(lost)
+    if np.count_nonzero(tied) * X.shape[0] > AFFORDED:
+        tied = np.zeros_like(lost)
+    columns, costs = columns[:, :m], costs[:, :m]
+    if (lost | tied).any():
+        again = np.flatnonzero(lost | tied)
+        columns[again], costs[again] = _one_by_one(points, Y[again], m)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
-    return columns.astype(kind), _in_range(
-        np.take_along_axis(costs, order, axis=1), points
-    )
+    return columns.astype(kind), _in_range(costs, points)
 
 
 def _sizes(X):
@@ -216,20 +231,27 @@ def _sizes(X):
     return row_norms(X, squared=True)
 
 
-def _by_differences(X, Y, m, size=1 << 21):
-    """Find the m rows of X nearest to each row of Y, slowly and without rounding."""
+def _one_by_one(points, Y, m, size=1 << 21):
+    """Find the m points nearest to each row of Y slowly: no rounding, ties in order."""
+    from sklearn.metrics import pairwise_distances
+
+    X, by_coordinates = points.X, points.metric in SQUARED
     columns = np.empty((Y.shape[0], m), dtype=np.intp)
     costs = np.empty((Y.shape[0], m))
     step = max(1, size // X.shape[0])
-    if issparse(X) and X.shape[0] * X.shape[1] > LARGEST:
+    dense = issparse(X) and by_coordinates
+    if dense and X.shape[0] * X.shape[1] > LARGEST:
         raise InputError(
             "The rows of X are so long, beside their distances, that no digits of the "
             "distances are left. Subtract a common row, or scale the columns."
         )
-    whole = X.toarray() if issparse(X) else X
+    whole = X.toarray() if dense else X
     for a in range(0, Y.shape[0], step):
         tile = Y[a : a + step]
-        D = cdist(tile.toarray() if issparse(tile) else tile, whole, "sqeuclidean")
+        if by_coordinates:
+            D = cdist(tile.toarray() if dense else tile, whole, "sqeuclidean")
+        else:
+            D = pairwise_distances(tile, whole, metric=points.metric) ** 2
         order = np.argsort(D, axis=1, kind="stable")[:, :m]
         columns[a : a + step] = order
         costs[a : a + step] = np.take_along_axis(D, order, axis=1)

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, several
+from bistochastic.core.errors import InputError, InputTypeError, several
 
 ASSIGNMENT = (
     "For a cheapest plan, the limit of large omega, see "
@@ -24,6 +24,11 @@ def checked_omega(omega):
         said = f"omega={omega!r}: omega must be a positive, finite number."
         raise InputError(f"{said} {ASSIGNMENT}" if value == math.inf else said)
     return value
+
+
+PAIRS = ("precomputed", "affinity")  # X is n x n
+WITH_PARAMETERS = {"mahalanobis", "seuclidean", "nan_euclidean", "wminkowski"}
+NO_DISTANCES = {"russellrao", "yule"}  # not 0 from a point to itself
 
 
 class Limit:
@@ -97,6 +102,39 @@ class Fraction(Limit):
     def fits(self, value):
         """Tell whether it is such a number."""
         return isinstance(value, Real) and 0 < value < 1
+
+
+def check_metric(name, metric, pairs=PAIRS):
+    """Refuse a metric that is not known; of PAIRS, those in `pairs` are."""
+    from sklearn.neighbors import VALID_METRICS
+
+    known = {*VALID_METRICS["brute"]} - {*PAIRS} - WITH_PARAMETERS - NO_DISTANCES
+    known |= {*pairs}
+    if not (callable(metric) or (isinstance(metric, str) and metric in known)):
+        raise InputError(
+            f"{name}={metric!r}: {name} must be a function of two rows or one of "
+            f"{', '.join(sorted(known))}."
+        )
+
+
+def check_distance(name, metric):
+    """Refuse a metric that is not known, or no distance."""
+    if isinstance(metric, str) and metric == "affinity":
+        raise InputError(
+            f'{name}="affinity": this method learns from distances; CLR and ANCMM '
+            "take graphs."
+        )
+    check_metric(name, metric)
+
+
+def unmasked(X):
+    """Return X, if no mask hides a part of it."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise InputTypeError(
+            "X is masked, and what the mask hides would be used. Impute it, or pass "
+            "X.filled(...)."
+        )
+    return X
 
 
 def check_jobs(name, value):

@@ -128,6 +128,9 @@ def test_a_table_without_links_is_joined_as_far_as_it_goes():
 
 def test_columns_of_different_spread_are_warned_of():
     X, _ = make_blobs(60, 3, random_state=0)
+    for constant in (0.1, 1e200, 1.7e308):
+        ANCMM(3).fit(np.c_[X, np.full(60, constant)])  # no warning
+    ANCMM(3).fit(X * 1e152)
     with pytest.warns(UserWarning, match="The spread of column 1 is"):
         ANCMM(3).fit(X * [1, 1e4, 1])
     ANCMM(3).fit(X * [1, 5, 1])  # no warning
@@ -148,6 +151,53 @@ def test_the_refinement_follows_the_dimension_of_the_points(rng, d, way):
     assert ANCMM(3, metric="precomputed").fit(D).refine_ == way
     S = adaptive_neighbors_graph(X)
     assert ANCMM(3, metric="affinity").fit(S).refine_ == "triangles"
+
+
+def test_duplicates_stay_together(rng):
+    P = rng.random((6, 2))
+    cases = [
+        (2, [10, 1]), (2, [300, 2, 2]), (4, [20, 20, 1, 1]), (4, [80, 1, 1, 1]),
+        (5, [40, 30, 3, 2, 1, 1]),
+    ]  # fmt: skip
+    for c, times in cases:
+        group = np.repeat(np.arange(len(times)), times)
+        order = rng.permutation(group.size)
+        group = group[order]
+        for options in ({}, {"min_cluster_size": 1}, {"refine": None}):
+            model = ANCMM(c, **options).fit(P[group])
+            assert model.n_components_ == c
+            pairs = np.unique(np.c_[group, model.labels_], axis=0)
+            assert len(pairs) == len(times)
+
+
+def test_counts_with_many_zeros():
+    rng = np.random.default_rng(0)
+    zero = rng.random((300, 2)) < 0.8
+    X = np.where(zero, 0, rng.integers(1, 6, (300, 2)))
+    assert ANCMM(21).fit(X).n_components_ == 21 == len(np.unique(X, axis=0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_of_neighbors_gives_the_same_labels_with_ties(seed):
+    rng = np.random.default_rng(seed)
+    for X, c in ((rng.integers(0, 8, (40, 1)), 3), (rng.integers(0, 4, (200, 2)), 2)):
+        model = ANCMM(c).fit(X)
+        again = ANCMM(c, n_neighbors=model.n_neighbors_).fit(X)
+        np.testing.assert_array_equal(model.labels_, again.labels_)
+
+
+def test_clusters_smaller_than_wanted_are_said():
+    X = np.random.default_rng(0).random((60, 2))
+    with pytest.warns(UserWarning, match="smaller than min_cluster_size=15"):
+        ANCMM(4, min_cluster_size=15).fit(X)
+
+
+def test_too_many_components_at_once_are_joined_without_a_search():
+    X, y = make_blobs([40] * 6, cluster_std=0.1, random_state=3)
+    model = ANCMM(3).fit(X)
+    assert model.n_iter_ == 2
+    assert model.history_[-1]["action"] == "join"
+    assert len(np.unique(np.c_[y, model.labels_], axis=0)) == 6
 
 
 # the parts
@@ -293,5 +343,5 @@ def test_the_number_of_separated_clusters(rule):
     assert model.n_clusters_ == 5
     with pytest.raises(InputError, match="estimate_n_clusters"):
         ANCMM("auto", metric="cosine").fit(X)
-    with pytest.raises(InputError, match="Too few points"):
+    with pytest.raises(InputError, match="Too few different points"):
         estimate_n_clusters(X[:3])

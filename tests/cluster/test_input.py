@@ -593,6 +593,7 @@ def test_numbers_out_of_proportion():
     for alpha in (5e-324, 1e-200, 1.7e308):
         refuses(plain(3, alpha=alpha), X, "out of all proportion", "Eq. (19)")
     refuses(plain(3, penalty=1e200), X, "out of all proportion")
+    refuses(ANCMM(3, penalty=1e200), X, "out of all proportion")
     refuses(plain(3, penalty=10**400), X, "positive, finite")
     refuses(plain(3), X * 1e-200, "so close together")
     refuses(plain(3, tol=None), X, "between 0 and 1")

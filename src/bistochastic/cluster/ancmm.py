@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from bistochastic.cluster.base import PAIRS, GraphClusterer, Watch, check_metric
+from bistochastic.cluster.base import GraphClusterer, Watch
 from bistochastic.cluster.consensus import grid, medoid
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
 from bistochastic.cluster.making import LAZY, Making
@@ -26,11 +26,13 @@ from bistochastic.graph.objective import approximation
 from bistochastic.graph.refine import unit_rows
 from bistochastic.neighbors import Points
 from bistochastic.parameters import (
+    PAIRS,
     Choice,
     Count,
     Fraction,
     Positive,
     check_jobs,
+    check_metric,
     check_seed,
 )
 from bistochastic.scaling.marcus import LIMITS
@@ -72,7 +74,7 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
         number, labels = components(graph.S)  # Theorem 3
         value = objective(graph, alpha, lam, F)
         yield Step(graph, found, lam, number, labels, value), abs(number - c)
-        lam = penalty.after(lam, number, c) if found else penalty.start
+        lam = penalty.after(lam, number, c)
         if lam is None:  # nothing left to try
             return
         if not found or number <= c:  # kept while there are too many
@@ -107,6 +109,8 @@ class Penalty:
 
     def after(self, lam, number, c):
         """Return lambda for the next step, by the number of components."""
+        if lam == 0:  # of the first graph
+            return self.start
         if number < c:  # the rank of L is larger than n - c
             return self.rate * lam
         return lam / self.rate if number > c else lam
@@ -549,34 +553,33 @@ class ANCMM(GraphClusterer):
     def _rule(self, problem, c):
         """Return the rule for lambda."""
         if not self.exact:
-            return Penalty(self._lambda(problem))
+            return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))
         if problem.unit:
-            start = UNIT_START if self.penalty is None else float(self.penalty)
-            return Bracket(start, UNIT_GROWTH)
-        if self.penalty is None:
-            return Bracket(problem.mean_alpha * problem.costs.n / c, 2.0)
-        return Bracket(self._lambda(problem), 2.0)
+            return Bracket(self._lambda(UNIT_START, 1.0), UNIT_GROWTH, fixed=True)
+        alpha = problem.mean_alpha
+        start = alpha * min(problem.costs.n / c, EXTREME / 2)
+        return Bracket(self._lambda(start, alpha), 2.0)
 
-    def _lambda(self, problem):
-        """Return the first lambda."""
-        mean = problem.mean_alpha
-        start = mean if self.penalty is None else float(self.penalty)
-        if not 1 / EXTREME < start / mean < EXTREME:
+    def _lambda(self, default, unit):
+        """Return the first lambda, if it is in proportion to the unit of lambda."""
+        start = default if self.penalty is None else float(self.penalty)
+        if not 1 / EXTREME < start / unit < EXTREME:
             raise InputError(
-                f"penalty={start:g} is out of all proportion to alpha, {mean:.3g}, "
-                "where lambda starts by default."
+                f"penalty={start:g} is out of all proportion to {unit:.3g}, the scale "
+                "of lambda here."
             )
         return start
 
-    def _making(self, floor=1):
-        """Return what makes graphs, as the parameters say."""
+    def _making(self, floor=None):
+        """Return what makes graphs; without a floor, nothing is joined."""
         return Making(
             self.self_neighbor,
             self.graph_update,
             self.scaling,
             self.tol,
             affine=self.metric == "affinity",
-            floor=floor,
+            floor=floor or 1,
+            together=self.exact and floor is not None,
         )
 
     def _fitted(self, step, problem, refine, c):

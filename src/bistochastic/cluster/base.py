@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bistochastic import candidates
-from bistochastic.core.errors import (
-    InputError,
-    InputTypeError,
-    listed,
-    several,
-)
+from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.run import run
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
+from bistochastic.parameters import PAIRS, unmasked
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -142,12 +137,6 @@ class Watch:
         )
 
 
-PAIRS = ("precomputed", "affinity")  # X is n x n
-WITH_PARAMETERS = {"mahalanobis", "seuclidean", "nan_euclidean", "wminkowski"}
-NO_DISTANCES = {"russellrao", "yule"}  # not 0 from a point to itself
-METRICS = {*PAIRS, *VALID_METRICS["brute"]} - WITH_PARAMETERS - NO_DISTANCES
-
-
 class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer that learns a graph whose components are the clusters.
 
@@ -256,11 +245,7 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return P / total[:, None]
 
     def _validated(self, X, reset):
-        if isinstance(X, np.ma.MaskedArray):
-            raise InputTypeError(
-                "X is masked, and what the mask hides would be used. Impute it, or "
-                "pass X.filled(...)."
-            )
+        X = unmasked(X)
         square = self.metric in PAIRS and reset
         if square and hasattr(X, "columns") and not X.index.equals(X.columns):
             raise InputError(
@@ -301,15 +286,6 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.metric in PAIRS
         return tags
-
-
-def check_metric(name, metric):
-    """Refuse a metric that is not known."""
-    if not (callable(metric) or (isinstance(metric, str) and metric in METRICS)):
-        raise InputError(
-            f"{name}={metric!r}: {name} must be a function of two rows or one of "
-            f"{', '.join(sorted(METRICS))}."
-        )
 
 
 def _tables(D, k):

@@ -4,8 +4,15 @@ from dataclasses import replace
 
 from bistochastic.cluster.making import Making
 from bistochastic.cluster.problem import at, of_data
-from bistochastic.cluster.published import RankConstrained, check_distance
-from bistochastic.parameters import Choice, Count, Positive, check_jobs, check_seed
+from bistochastic.cluster.published import RankConstrained
+from bistochastic.parameters import (
+    Choice,
+    Count,
+    Positive,
+    check_distance,
+    check_jobs,
+    check_seed,
+)
 
 
 class CAN(RankConstrained):

@@ -8,7 +8,6 @@ from array_api_compat import array_namespace
 
 from bistochastic.backends.costs import DenseCosts
 from bistochastic.candidates import ALL, of_affinities
-from bistochastic.cluster.base import check_metric
 from bistochastic.cluster.number import guessed
 from bistochastic.cluster.problem import Problem, of_data
 from bistochastic.cluster.published import RankConstrained
@@ -17,7 +16,14 @@ from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
 from bistochastic.input import Wanted, hold
-from bistochastic.parameters import Choice, Count, Positive, check_jobs, check_seed
+from bistochastic.parameters import (
+    Choice,
+    Count,
+    Positive,
+    check_jobs,
+    check_metric,
+    check_seed,
+)
 
 TINY = 2.0**-52  # keeps the weights of L1 finite
 

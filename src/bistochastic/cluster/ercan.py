@@ -8,14 +8,21 @@ from array_api_compat import array_namespace
 from scipy.sparse import issparse
 
 from bistochastic.cluster.problem import farthest, of_data
-from bistochastic.cluster.published import RankConstrained, check_distance
+from bistochastic.cluster.published import RankConstrained
 from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 from bistochastic.graph.simplex import without_traces
 from bistochastic.neighbors import sum_of_squares
-from bistochastic.parameters import Choice, Count, Positive, check_jobs, check_seed
+from bistochastic.parameters import (
+    Choice,
+    Count,
+    Positive,
+    check_distance,
+    check_jobs,
+    check_seed,
+)
 
 ETA = 1.05  # of the published demonstration with ten neighbors
 
@@ -158,9 +165,7 @@ class ERCAN(RankConstrained):
         if self.eta is not None and self.gamma is not None:
             raise InputError("Give eta or gamma, not both: eta sets gamma.")
         if not self.rate > 1:
-            raise InputError(
-                f"rate={self.rate}: lambda grows by it; it must be > 1."
-            )
+            raise InputError(f"rate={self.rate}: lambda grows by it; it must be > 1.")
 
     def _problem(self, X, c):
         if issparse(X) and self.metric == "precomputed":

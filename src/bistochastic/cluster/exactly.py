@@ -11,7 +11,7 @@ from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import Objective
-from bistochastic.links import BRIDGE, bridges, sweep
+from bistochastic.links import BRIDGE, bridges, reunited, sweep
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 NARROW = 1.02  # a bracket of lambda this tight is not divided any more
@@ -27,17 +27,22 @@ class Bracket:
         The first lambda.
     growth : float
         Factor while there are too few components.
+    fixed : bool
+        Whether no penalty can bring a component of the first graph to another.
     low, high : float or None
         The last lambda with too few and with too many components.
     """
 
     start: float
     growth: float
+    fixed: bool = False
     low: float | None = None
     high: float | None = None
 
     def after(self, lam, number, c):
         """Return lambda for the next step, or None if there is none left to try."""
+        if lam == 0:  # of the first graph
+            return None if self.fixed and number > c else self.start
         if number < c:
             self.low = lam
         else:
@@ -48,7 +53,7 @@ class Bracket:
             return lam / self.growth**2
         if self.high < NARROW * self.low:
             return None
-        return (self.low * self.high) ** 0.5
+        return self.low**0.5 * self.high**0.5
 
 
 def rank(number, c, n):
@@ -56,7 +61,7 @@ def rank(number, c, n):
     return number - c if number >= c else n + c - number
 
 
-def mended(S, links, floor):
+def mended(S, links, floor, together=False):
     """Join components smaller than `floor` to others by their cheapest pairs.
 
     Parameters
@@ -67,6 +72,8 @@ def mended(S, links, floor):
         Finds cheapest pairs.
     floor : int
         Smallest size of a component.
+    together : bool, default=False
+        Whether components in which duplicates of one another lie are joined first.
 
     Returns
     -------
@@ -75,7 +82,11 @@ def mended(S, links, floor):
     pairs : tuple of (int, int)
         The bridges.
     """
-    pairs = () if floor <= 1 else bridges(components(S)[1], links, floor=floor)[0]
+    labels, pairs = components(S)[1], []
+    if together and links.twins is not None:
+        pairs, labels = reunited(labels, links.twins)
+    if floor > 1:
+        pairs = pairs + bridges(labels, links, floor=floor)[0]
     return joined(S, pairs), tuple(pairs)
 
 
@@ -125,7 +136,9 @@ def settled(graph, c, links, floor, scale):
     number, labels = components(graph.S)
     if number > c:
         pairs, _ = bridges(labels, links, floor=floor, most=c)
-        yield _scaled(graph, joined(graph.S, pairs), scale, pairs, "join")
+        graph = _scaled(graph, joined(graph.S, pairs), scale, pairs, "join")
+        number, labels = components(graph.S)
+        yield graph
     while number < c:
         graph = _cut(graph, labels, links, floor, scale)
         number, labels = components(graph.S)
@@ -133,11 +146,17 @@ def settled(graph, c, links, floor, scale):
 
 
 def _cut(graph, labels, links, floor, scale):
-    """Divide the largest component; keep each of its sides together."""
-    index = np.flatnonzero(labels == np.bincount(labels).argmax())
+    """Divide the largest component that can be; keep each of its sides together."""
+    twins = np.arange(labels.size) if links.twins is None else links.twins
+    sizes = np.bincount(labels)
+    pairs = np.unique(np.stack([labels, twins]), axis=1)[0]
+    sizes[np.bincount(pairs, minlength=sizes.size) < 2] = 0  # duplicates only
+    index = np.flatnonzero(labels == sizes.argmax())
+    groups = numbered(twins[index])
     part = graph.S.part(index)
     found = ky_fan(part, 2, np.zeros(index.size, dtype=np.int64))
-    side = sweep(part.entries(0.0), on_cpu(found.F)[:, 1], min(floor, index.size // 2))
+    v = on_cpu(found.F)[:, 1]
+    side = sweep(part.entries(0.0), v, min(floor, index.size // 2), groups)
     sides = labels.copy()
     sides[index[side]] = labels.max() + 1
     S = graph.S.cut(sides, sides)

@@ -23,6 +23,8 @@ class Making:
         Whether the data are a graph, which need not have loops.
     floor : int
         Smallest size of a component.
+    together : bool
+        Whether components are joined in which duplicates of one another lie.
     mapping : bool
         Whether the graph is made doubly stochastic, line 6.
     """
@@ -33,6 +35,7 @@ class Making:
     tol: float
     affine: bool
     floor: int = 1
+    together: bool = False
     mapping: bool = True
 
     def scale(self, S):
@@ -85,7 +88,9 @@ class Making:
             lost = lazy or (not loops and support(S).kind != "total")
             shift = 1.0 / problem.k if lost else 0.0
             S = S.shifted(shift) if shift else S
-            S, pairs = mended(S, problem.links, self.floor)
+            pairs = ()
+            if self.together or self.floor > 1:
+                S, pairs = mended(S, problem.links, self.floor, self.together)
             return S, shift, pairs
 
         return mend

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils import check_array
 
 from bistochastic.adaptive import adaptive_neighbors_graph
 from bistochastic.backends.csr import Csr
 from bistochastic.cluster.consensus import medoid
 from bistochastic.components import components
 from bistochastic.core.errors import InputError, check_choice
-from bistochastic.parameters import Count
+from bistochastic.parameters import Count, unmasked
 from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 
 SHARP = 0.85  # a relative gap above it counts as a full one
@@ -76,10 +77,13 @@ def estimate_n_clusters(
     """
     check_choice("rule", rule, ("both", "gap", "stability"))
     Count(2)("max_clusters", max_clusters)
-    most = min(int(max_clusters), len(X) - 2)
+    Count(2)("n_neighbors", n_neighbors)
+    X = check_array(unmasked(X), dtype=np.float64)
+    most = min(int(max_clusters), len(X) - 2, len(np.unique(X, axis=0)))
     if most < 2:
         raise InputError(
-            f"Too few points, {len(X)}, to tell how many clusters there are."
+            f"Too few different points among {len(X)} to tell how many clusters there "
+            "are."
         )
     numbers = np.arange(2, most + 1)
     scores = np.ones(numbers.size)
@@ -137,6 +141,6 @@ def _agreement(X, c, random_state):
         for k in GRID
         if k < len(X) - 1
     ]
-    agreement = medoid(partitions)[1]
+    agreement = medoid(partitions)[1] if partitions else None
     m = len(partitions)
-    return float((agreement.sum() - m) / max(1, m * (m - 1)))
+    return float((agreement.sum() - m) / (m * (m - 1))) if m > 1 else 1.0

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,8 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
         What a run needs.
     """
     given = metric == "precomputed"
+    if n_neighbors == "auto" and isinstance(candidates, Integral):
+        most = min(most, int(candidates))
     number, row = fewest(X, loops=loops, pairs=given)
     k = _neighbors(n_neighbors, most, X.shape[0], number, row, loops)
     wanted = k if candidates == "auto" else candidates
@@ -232,7 +235,7 @@ def _neighbors(k, most, n, available, row, loops):
                 f"Too few candidates: {least}, and Eq. (19) takes one more than there "
                 "are neighbors. Add points, or make the table of neighbors wider."
             )
-    elif loops and k == 1:
+    elif loops and k == 1 and n > 2:
         raise InputError(
             "n_neighbors=1 counts the point itself and leaves it no neighbor. Pass 2 "
             "or more, or self_neighbor=False."
@@ -261,7 +264,8 @@ def _alpha(costs, k, alpha, c):
     """Return alpha, by the plain distances unless it is a number, Eq. (19)."""
     largest = on_cpu(costs.reduce(partial(largest_alpha, k=k)))
     proper = largest > 0  # not so among duplicates
-    mean = float(largest[proper].mean()) if proper.any() else 0.0
+    top = largest.max(initial=0.0)  # so that their sum does not overflow
+    mean = float(top * (largest[proper] / top).mean()) if proper.any() else 0.0
     if not isinstance(alpha, str):
         if mean and not 1 / FARTHEST < float(alpha) / mean < FARTHEST:
             raise InputError(

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from bistochastic.cluster.ancmm import Penalty, ancmm
-from bistochastic.cluster.base import GraphClusterer, Watch, check_metric
+from bistochastic.cluster.base import GraphClusterer, Watch
 from bistochastic.cluster.remarks import limits, missed, uneven, unsolved
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
@@ -83,13 +83,3 @@ class RankConstrained(GraphClusterer):
             "_points": problem.points,
             "_n_others": problem.k,
         }
-
-
-def check_distance(name, metric):
-    """Refuse a metric that is not known, or no distance."""
-    check_metric(name, metric)
-    if metric == "affinity":
-        raise InputError(
-            f'{name}="affinity": this method learns from distances; CLR and ANCMM '
-            "take graphs."
-        )

@@ -1,5 +1,6 @@
 """What a user should be told after a fit, as warnings."""
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -31,6 +32,16 @@ def remarks(model, c, step, history, limited):
         What to say.
     """
     said = missed(model, c, step, history)
+    sizes = np.bincount(step.labels)
+    if not isinstance(model.min_cluster_size, str) and sizes.size > 1:
+        small = np.count_nonzero(sizes < model.min_cluster_size)
+        if small:
+            text = (
+                f"{several(small, 'cluster')} of {sizes.size} came out smaller than "
+                f"min_cluster_size={model.min_cluster_size}; with n_clusters={c} there "
+                "was no other way to cut."
+            )
+            said.append((UserWarning, text))
     if step.graph.residual > model.tol:
         worst = f"{step.graph.residual:.1e}, more than tol={model.tol:g}"
         said.append(
@@ -108,16 +119,22 @@ def uneven(metric, X):
     """
     if issparse(X) or metric not in ADDING:
         return []
-    spread = X.std(axis=0)
-    wide = spread.max(initial=0.0)
-    narrow = spread[spread > 0].min(initial=wide)
-    if wide <= UNEVEN * narrow:
+    low = X.min(axis=0)
+    reach = X.max(axis=0) / 2 - low / 2  # halves do not overflow
+    names = np.flatnonzero(reach > 0)
+    if names.size < 2:
+        return []
+    inside = (X[:, names] / 2 - low[names] / 2) / reach[names]
+    spread = inside.std(axis=0) * reach[names]
+    with np.errstate(all="ignore"):
+        ratio = spread.max() / spread.min()
+    if ratio <= UNEVEN:
         return []
     return [
         (
             UserWarning,
-            f"The spread of column {int(spread.argmax())} is {wide / narrow:.3g} times "
-            "that of another, which hardly counts then. Scale the columns first, as by "
+            f"The spread of column {names[spread.argmax()]} is {ratio:.3g} times that "
+            "of another, which hardly counts then. Scale the columns first, as by "
             "sklearn.preprocessing.StandardScaler.",
         )
     ]

@@ -157,6 +157,8 @@ def _dense(S, Q, rest):
     A -= 4.0 * (Q @ Q.T)  # sends the known ones to the other end
     n = A.shape[0]
     theta, X = eigh(A, subset_by_index=[n - rest, n - 1], check_finite=False)
+    if theta.size < rest:  # LAPACK lost some of many equal ones, and does not say so
+        theta, X = (part[..., -rest:] for part in eigh(A, check_finite=False))
     return theta[::-1], S.vector(X[:, ::-1].copy())
 
 
