@@ -458,3 +458,12 @@ def _warn(result, equal=True, advice=""):
         ConvergenceWarning,
         stacklevel=3,
     )
+
+
+# name -> (function, its method)
+NORMALIZATIONS = {
+    "marcus": (marcus_mapping, "auto"),
+    "zass_shashua_2005": (marcus_mapping, "damped"),
+    "frobenius": (project_doubly_stochastic, "newton"),
+    "zass_shashua_2006": (project_doubly_stochastic, "alternating"),
+}

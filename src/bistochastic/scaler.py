@@ -16,21 +16,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from bistochastic.api import (
-    CURES,
-    marcus_mapping,
-    project_doubly_stochastic,
-)
+from bistochastic.api import CURES, NORMALIZATIONS, marcus_mapping
 from bistochastic.core.errors import InputError, check_choice, listed, several
 from bistochastic.graph.simplex import simplex, simplex_of_entries
 
-# name -> (function, its method)
-NORMALIZATIONS = {
-    "marcus": (marcus_mapping, "auto"),
-    "zass_shashua_2005": (marcus_mapping, "damped"),
-    "frobenius": (project_doubly_stochastic, "newton"),
-    "zass_shashua_2006": (project_doubly_stochastic, "alternating"),
-}
 SIGNED = ("frobenius", "zass_shashua_2006")
 FORMATS, NUMBERS = ("csr", "csc", "coo"), (np.float64, np.float32)
 

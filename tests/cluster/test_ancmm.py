@@ -1,6 +1,5 @@
 """ANCMM: Algorithm 2 against a plain reference, on every holder, with every option."""
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +11,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bistochastic import ANCMM, marcus_mapping, project_doubly_stochastic
 from bistochastic.candidates import of_points
@@ -25,53 +23,6 @@ from bistochastic.metrics import (
     purity,
 )
 from bistochastic.neighbors import Points, squared_distances
-
-REASONS = {
-    "check_estimator_sparse_array": "takes every predict_proba for a classifier's",
-    "check_estimator_sparse_matrix": "takes every predict_proba for a classifier's",
-}
-SQUARE = REASONS | {"check_clustering": "passes 50 x 2 points whatever the metric"}
-
-
-@pytest.mark.filterwarnings("ignore:The graph has:UserWarning")
-@pytest.mark.filterwarnings("ignore:The given graph has no total support:UserWarning")
-@parametrize_with_checks(
-    [
-        ANCMM(),
-        ANCMM.paper(3, 5),
-        ANCMM(3, graph_update="exact", refine=None),
-        ANCMM(3, alpha="row", self_neighbor="lazy", refine="both"),
-        ANCMM(3, metric="precomputed"),
-        ANCMM(3, metric="affinity"),
-    ],
-    expected_failed_checks=lambda estimator: (
-        SQUARE if estimator.metric in ("precomputed", "affinity") else REASONS
-    ),
-)
-def test_the_contract_of_scikit_learn(estimator, check):
-    check(estimator)
-
-
-def test_no_check_of_the_contract_skips_itself():
-    """Those of the array API do, unless a variable is set before SciPy is loaded."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            __file__,
-            "-q",
-            "-k",
-            "array_api",
-            "-ofilterwarnings=default",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-    )
-    assert " passed" in done.stdout
-    assert "skipped" not in done.stdout
 
 
 def plain(c, **options):

@@ -137,8 +137,8 @@ class Watch:
         )
 
 
-class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """A clusterer that learns a graph whose components are the clusters.
+class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """A clusterer that looks at its parameters and data before it starts.
 
     A method gives `_limits`, a check for each parameter, and `_learn`, which makes of
     the data the fitted attributes and a list of warnings.
@@ -146,7 +146,7 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     @with_callbacks
     def fit(self, X, y=None):
-        """Learn the graph and its components.
+        """Find the clusters.
 
         Parameters
         ----------
@@ -169,6 +169,61 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         for category, remark in remarks:
             warnings.warn(remark, category, stacklevel=3)  # past the decorator
         return self
+
+    def _validated(self, X, reset):
+        X = unmasked(X)
+        square = self.metric in PAIRS and reset
+        if square and hasattr(X, "columns") and not X.index.equals(X.columns):
+            raise InputError(
+                "The index and the columns of the data frame differ, but row i and "
+                "column i must stand for the same point. If they do, pass X.to_numpy()."
+            )
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
+            raise InputError(
+                f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
+                "one row and one column for each point."
+            )
+        if self.metric in PAIRS:
+            least = (X.data if issparse(X) else X).min(initial=0.0)
+            if least < 0:
+                what = "distances" if self.metric == "precomputed" else "affinities"
+                raise InputError(
+                    f"Negative values in data: with metric={self.metric!r} X holds "
+                    f"{what}, which are not negative, but one is {least:.6g}."
+                )
+        return X
+
+    def _check_all_pairs(self, X):
+        """Refuse a table of neighbors where all distances are needed."""
+        if issparse(X) and self.metric == "precomputed":
+            raise InputError(
+                f"{type(self).__name__} needs the distances of all pairs, and a sparse "
+                "X has only some. Pass a dense array."
+            )
+
+    def _check(self):
+        """Look at each parameter on its own."""
+        for name, check in self._limits.items():
+            check(name, getattr(self, name))
+
+    def _generator(self):
+        """Return the generator that starts the eigensolver; None is a fixed seed."""
+        seed = self.random_state
+        if not (seed is None or isinstance(seed, Integral)):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return np.random.default_rng(seed or 0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric in PAIRS
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.metric in PAIRS
+        return tags
+
+
+class GraphClusterer(Clusterer):
+    """A clusterer that learns a graph whose components are the clusters."""
 
     def predict(self, X):
         """Assign points to clusters: each to the one that most of its weight goes to.
@@ -243,49 +298,6 @@ class GraphClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "affinity to a fitted point; such a point cannot be assigned."
             )
         return P / total[:, None]
-
-    def _validated(self, X, reset):
-        X = unmasked(X)
-        square = self.metric in PAIRS and reset
-        if square and hasattr(X, "columns") and not X.index.equals(X.columns):
-            raise InputError(
-                "The index and the columns of the data frame differ, but row i and "
-                "column i must stand for the same point. If they do, pass X.to_numpy()."
-            )
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
-        if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
-            raise InputError(
-                f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
-                "one row and one column for each point."
-            )
-        if self.metric in PAIRS:
-            least = (X.data if issparse(X) else X).min(initial=0.0)
-            if least < 0:
-                what = "distances" if self.metric == "precomputed" else "affinities"
-                raise InputError(
-                    f"Negative values in data: with metric={self.metric!r} X holds "
-                    f"{what}, which are not negative, but one is {least:.6g}."
-                )
-        return X
-
-    def _check(self):
-        """Look at each parameter on its own."""
-        for name, check in self._limits.items():
-            check(name, getattr(self, name))
-
-    def _generator(self):
-        """Return the generator that starts the eigensolver; None is a fixed seed."""
-        seed = self.random_state
-        if not (seed is None or isinstance(seed, Integral)):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return np.random.default_rng(seed or 0)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric in PAIRS
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.metric in PAIRS
-        return tags
 
 
 def _tables(D, k):

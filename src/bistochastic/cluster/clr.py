@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.sparse import csr_array, diags_array
 
 from bistochastic.backends.costs import DenseCosts
 from bistochastic.candidates import ALL, of_affinities
@@ -58,7 +59,7 @@ class CLR(RankConstrained):
         Whether a graph with too many components is an error, as in the published code.
     metric : str or callable, default="euclidean"
         The distance, as `ANCMM` takes it. "affinity": X is the graph A; its diagonal is
-        left out.
+        left out, and a point without any other entry is a cluster of its own.
     max_iter : int, default=30
         Most graphs to learn, A included.
     n_jobs : int, optional
@@ -160,8 +161,8 @@ class CLR(RankConstrained):
     def _problem(self, X, c):
         """Return costs -2 a_ij: with alpha = 1, rows of Eq. (14) are nearest to A."""
         if self.metric == "affinity":
-            A = hold(X, Wanted("X")).graph.entries(0.0)
-            costs = of_affinities(A, loops=False).costs.weigh(_twice)
+            A = _without_loops(hold(X, Wanted("X")).graph.entries(0.0))
+            costs = of_affinities(A, loops=True).costs.weigh(_twice)
             made = Problem(costs, costs, max(1, round(A.nnz / A.shape[0])), 1.0)
         else:
             found = of_data(
@@ -217,6 +218,14 @@ class CLR(RankConstrained):
         learned = super()._fitted(step, problem, c)
         del learned["alpha_"]
         return learned
+
+
+def _without_loops(A):
+    """Leave out the diagonal, but for points that have nothing else: they get one."""
+    A = csr_array(A - diags_array(A.diagonal()))
+    A.eliminate_zeros()
+    alone = np.diff(A.indptr) == 0
+    return csr_array(A + diags_array(alone.astype(float)))
 
 
 def _twice(m):

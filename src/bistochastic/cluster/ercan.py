@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import issparse
 
 from bistochastic.cluster.problem import farthest, of_data
 from bistochastic.cluster.published import RankConstrained
@@ -168,11 +167,7 @@ class ERCAN(RankConstrained):
             raise InputError(f"rate={self.rate}: lambda grows by it; it must be > 1.")
 
     def _problem(self, X, c):
-        if issparse(X) and self.metric == "precomputed":
-            raise InputError(
-                "ERCAN needs the distances of all pairs; a table of neighbors has only "
-                "some. Pass a dense array, or use CAN."
-            )
+        self._check_all_pairs(X)
         problem = of_data(
             X,
             c,
@@ -219,6 +214,11 @@ class ERCAN(RankConstrained):
 
     def _weights(self, costs, k):
         return entropic(cheapest(costs, min(k, costs.shape[1])), self.gamma_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.metric != "precomputed"
+        return tags
 
     def _fitted(self, step, problem, c):
         learned = super()._fitted(step, problem, c)

@@ -29,6 +29,8 @@ class RankConstrained(GraphClusterer):
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
+        if n == 1:
+            raise InputError("n_samples=1, but this method needs neighbors of a point.")
         watch = Watch(self, X)
         problem = self._problem(X, c)
         first = self._first(problem)

@@ -1,0 +1,76 @@
+"""What clusterers share that embed the points and call k-means."""
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from bistochastic.cluster.base import Clusterer
+from bistochastic.components import numbered
+from bistochastic.core.errors import InputError, several
+
+
+class Embedded(Clusterer):
+    """An embedding, then k-means.
+
+    A method gives `_limits` and `_embedded`, which makes of the data an embedding and
+    the other fitted attributes, and notes each stage.
+    """
+
+    def _learn(self, X):
+        c = int(self.n_clusters)
+        if c > X.shape[0]:
+            raise InputError(
+                f"n_clusters={c} is larger than the number of points, "
+                f"n_samples={X.shape[0]}."
+            )
+        stages = Stages(self)
+        embedding, learned, said = self._embedded(X, c, stages)
+        number = len(np.unique(embedding, axis=0))
+        if c > number:
+            raise InputError(
+                f"n_clusters={c}, but X has only {several(number, 'distinct row')}; "
+                "points at distance 0 cannot be told apart."
+            )
+        seed = int(self._generator().integers(2**31 - 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points
+            found = KMeans(c, n_init=int(self.n_init), random_state=seed).fit(embedding)
+        stages.note("k-means", inertia=found.inertia_, n_iter=found.n_iter_)
+        labels = numbered(found.labels_)
+        learned |= {
+            "labels_": labels,
+            "embedding_": embedding,
+            "inertia_": float(found.inertia_),
+            "n_iter_": found.n_iter_,
+            "n_clusters_": int(labels.max()) + 1,
+            "history_": stages.history,
+        }
+        return learned, said
+
+
+class Stages:
+    """Keeps the history of a fit by its stages, and prints them.
+
+    Parameters
+    ----------
+    estimator : Embedded
+        What is fitted.
+    """
+
+    def __init__(self, estimator):
+        self.history = []
+        self._estimator = estimator
+        self._clock = time.perf_counter()
+
+    def note(self, stage, **found):
+        """Record what a stage found and how long it took."""
+        now = time.perf_counter()
+        seconds, self._clock = now - self._clock, now
+        self.history.append({"stage": stage, **found, "seconds": seconds})
+        if self._estimator.verbose:
+            said = ", ".join(f"{key} {value:.3g}" for key, value in found.items())
+            name = type(self._estimator).__name__
+            print(f"[{name}] {stage}: {said}, {seconds:.2f} s")
