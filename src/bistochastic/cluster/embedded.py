@@ -4,12 +4,14 @@ import time
 import warnings
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.cluster.base import Clusterer
 from bistochastic.components import numbered
 from bistochastic.core.errors import InputError, several
+from bistochastic.parameters import PAIRS
 
 
 class Embedded(Clusterer):
@@ -26,14 +28,16 @@ class Embedded(Clusterer):
                 f"n_clusters={c} is larger than the number of points, "
                 f"n_samples={X.shape[0]}."
             )
+        if not (issparse(X) or self.metric in PAIRS):
+            number = len(np.unique(X, axis=0))
+            if c > number:
+                raise InputError(
+                    f"n_clusters={c}, but X has only "
+                    f"{several(number, 'distinct row')}; points at distance 0 cannot be "
+                    "told apart."
+                )
         stages = Stages(self)
         embedding, learned, said = self._embedded(X, c, stages)
-        number = len(np.unique(embedding, axis=0))
-        if c > number:
-            raise InputError(
-                f"n_clusters={c}, but X has only {several(number, 'distinct row')}; "
-                "points at distance 0 cannot be told apart."
-            )
         seed = int(self._generator().integers(2**31 - 1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points
