@@ -8,7 +8,7 @@ from matplotlib.mathtext import MathTextParser
 
 ROOT = Path(__file__).parents[1]
 THEORY = sorted((ROOT / "docs" / "theory").glob("*.md"))
-PAGES = [*THEORY, ROOT / "README.md", ROOT / "docs" / "design.md"]
+PAGES = [*THEORY, *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
 BLOCK = re.compile(r"```math\n(.*?)```", re.DOTALL)
 INLINE = re.compile(r"\$([^$\n]+)\$")
 

@@ -33,8 +33,8 @@ class Embedded(Clusterer):
             if c > number:
                 raise InputError(
                     f"n_clusters={c}, but X has only "
-                    f"{several(number, 'distinct row')}; points at distance 0 cannot be "
-                    "told apart."
+                    f"{several(number, 'distinct row')}; points at distance 0 cannot "
+                    "be told apart."
                 )
         stages = Stages(self)
         embedding, learned, said = self._embedded(X, c, stages)
