@@ -126,7 +126,7 @@ def varied(variant, c, X):
     return ANCMM(c, **options)
 
 
-def record(name, X, y, ablation):
+def record(name, X, y, ablation, tune):
     """Run everything on one set."""
     warnings.simplefilter("ignore")
     c = len(np.unique(y))
@@ -142,6 +142,8 @@ def record(name, X, y, ablation):
     made["ANCMM"] = timed(ANCMM(c), X, y)
     for peer, model in peers(c).items():
         made[peer] = timed(model, X, y)
+    if not tune:
+        return made
     tuned = np.array(
         [
             scored(y, ANCMM(c, n_neighbors=k).fit(X).labels_)
@@ -249,7 +251,8 @@ def main():
     if not given.table:
         records, chosen = [], held_out() if given.held_out else sets()
         runs = Parallel(n_jobs=given.jobs, return_as="generator_unordered")(
-            delayed(record)(name, X, y, given.ablation) for name, X, y in chosen
+            delayed(record)(name, X, y, given.ablation, not given.held_out)
+            for name, X, y in chosen
         )
         for made in runs:
             records.append(made)
