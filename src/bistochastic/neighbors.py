@@ -93,8 +93,8 @@ def _unit_rows(X):
     )
 
 
-def sum_of_squares(points):
-    """Return the sum of the squared costs of all pairs, some rows at a time.
+def norm_of_costs(points):
+    """Return the Frobenius norm of the squared distances, some rows at a time.
 
     Parameters
     ----------
@@ -104,13 +104,18 @@ def sum_of_squares(points):
     Returns
     -------
     float
-        The sum of d_ij^2 over all i and j, with the squared distances d_ij.
+        The root of the sum of d_ij^2 over all i and j.
     """
     from sklearn.metrics import pairwise_distances_chunked
 
     metric = "euclidean" if points.metric in SQUARED else points.metric
     chunks = pairwise_distances_chunked(points.X, metric=metric)
-    return sum(float(np.sum(D**4)) for D in chunks)
+    norms = []
+    for D in chunks:
+        top = D.max() or 1.0  # so that fourth powers do not overflow
+        norms.append(top**2 * np.linalg.norm((D / top) ** 2))
+    top = max(norms) or 1.0
+    return float(top * np.linalg.norm(np.array(norms) / top))
 
 
 def squared_distances(points):

@@ -124,7 +124,7 @@ def check_distance(name, metric):
             f'{name}="affinity": this method learns from distances; CLR and ANCMM '
             "take graphs."
         )
-    check_metric(name, metric)
+    check_metric(name, metric, pairs=("precomputed",))
 
 
 def unmasked(X):

@@ -32,6 +32,7 @@ def _assigns_sparse(estimator):
 @pytest.mark.filterwarnings("ignore:The graph has:UserWarning")
 @pytest.mark.filterwarnings("ignore:The given graph has no total support:UserWarning")
 @pytest.mark.filterwarnings("ignore:The affinities have no total:UserWarning")
+@pytest.mark.filterwarnings("ignore:The rows of the graph sum to:UserWarning")
 @parametrize_with_checks(
     [
         ANCMM(),

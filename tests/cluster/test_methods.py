@@ -96,17 +96,19 @@ def count(S):
     return connected_components((S + S.T) > 0, directed=False)
 
 
-def loop(S, c, lam, rate, update, steps):
+def loop(S, c, lam, rate, update, steps, *, traces=1e-12, early=False):
     """Run the published rule: doubled or halved, F kept while there are too many."""
     F, trail, first = None, [(0.0, count(S)[0])], lam
     lam = 0.0
-    while trail[-1][1] != c and len(trail) < steps:
+    while len(trail) < steps:
+        if trail[-1][1] == c and (early or len(trail) > 1):
+            break
         q = trail[-1][1]
         if F is None or q <= c:
             F = smallest(S, c)
         lam = first if lam == 0 else lam * (rate if q < c else 1 / rate)
         S = update(lam, squared(F), S)
-        S[S < 1e-12 * S.max(axis=1, keepdims=True)] = 0
+        S[S < traces * S.max(axis=1, keepdims=True)] = 0
         trail.append((lam, count(S)[0]))
     return S, trail
 
@@ -137,7 +139,7 @@ def test_can(seed, candidates):
             made[i, j] = plain_simplex(-(D[i, j] + lam * G[i, j]) / (2 * r))
         return made
 
-    S, trail = loop(S, c, r, 2, update, 30)
+    S, trail = loop(S, c, r, 2, update, 31, early=True)
     model = CAN(c, n_neighbors=k, candidates=candidates).fit(X)
     same(model, S, trail, c)
 
@@ -145,12 +147,12 @@ def test_can(seed, candidates):
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("candidates", ["local", "global"])
-@pytest.mark.parametrize("given", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("given", [False, True, "symmetric"])
+@pytest.mark.parametrize("seed", range(3))
 def test_clr(seed, candidates, norm, given):
     X, c, k = problem(seed)
     A = pkn(squared(X), k)[0]
-    if given:
+    if given == "symmetric":
         A = (A + A.T) / 2
     w = np.ones_like(A)
 
@@ -165,7 +167,7 @@ def test_clr(seed, candidates, norm, given):
             made[i, j] = plain_simplex(v, w[i, j])
         return made
 
-    S, trail = loop(A, c, 0.1, 2, update, 30)
+    S, trail = loop(A, c, 0.1, 2, update, 31, early=True)
     options = {"candidates": candidates, "norm": norm}
     if given:
         model = CLR(c, metric="affinity", **options).fit(A)
@@ -191,7 +193,6 @@ def test_ercan(seed, eta):
     S = np.exp(-D / gamma)
     S /= S.sum(axis=1, keepdims=True)
     np.fill_diagonal(S, 0)
-    S[S < 1e-12 * S.max(axis=1, keepdims=True)] = 0
 
     def update(lam, G, _):
         W = np.exp(-(D + lam * G) / gamma)
@@ -200,7 +201,7 @@ def test_ercan(seed, eta):
         np.fill_diagonal(W, 0)
         return W / W.sum(axis=1, keepdims=True)
 
-    S, trail = loop(S, c, gamma, 2, update, 40)
+    S, trail = loop(S, c, gamma, 2, update, 41, traces=0.0)
     model = ERCAN(c, n_neighbors=k, eta=eta).fit(X)
     assert model.gamma_ == pytest.approx(gamma)
     same(model, S, trail, c)
@@ -242,7 +243,7 @@ def test_pcan(seed, candidates):
         W = projected(made)
         return made
 
-    S, trail = loop(S, c, r, 2, update, 30)
+    S, trail = loop(S, c, r, 2, update, 31, early=True)
     model = PCAN(c, n_neighbors=k, candidates=candidates).fit(X)
     same(model, S, trail, c)
     assert model.projection_.shape == (4, m)
@@ -274,7 +275,10 @@ class CanWithSelfAndMapping(CAN):
     """CAN with the point itself, all points as candidates, and the mapping."""
 
     def _problem(self, X, c):
-        return self._nearest(X, c, candidates=None, loops=True)
+        self.n_neighbors -= 1
+        made = self._nearest(X, c, candidates=None, own=1)
+        self.n_neighbors += 1
+        return made
 
     def _making(self):
         return Making(True, "marcus", "alternating", 1e-8, affine=False)
@@ -313,7 +317,7 @@ def test_can_and_ancmm_differ_in_the_point_itself_and_the_mapping(seed):
 
 
 def test_the_sphere_of_dsdc(rng):
-    for n, d in ((40, 3), (60, 20), (80, 1)):
+    for n, d in ((40, 3), (60, 20), (80, 2)):
         X = rng.standard_normal((n, d))
         A = squared(X)
         model = DSDC(4, tol=1e-12).fit(X)
@@ -371,6 +375,23 @@ def test_dsdc_of_other_distances(rng):
     assert DSDC(3, metric="manhattan").fit(X).route_ == "gram"
     with pytest.raises(InputError, match="Drop duplicates"):
         DSDC(2).fit(np.repeat([[0.0], [1.0], [2.0]], [9, 1, 1], axis=0))
+
+
+def test_dsdc_where_the_sphere_is_not_clear(rng):
+    X = rng.standard_normal((40, 4))
+    unit = X / np.sqrt((X**2).sum(axis=1, keepdims=True))
+    corners = (rng.random((60, 6)) > 0.5).astype(float)
+    cases = [unit, corners, np.c_[X, X.sum(axis=1)], np.c_[X, np.ones(40)], X * 1e-90]
+    for data in cases:
+        model, gram = DSDC(3).fit(data), DSDC(3, embedding="gram").fit(data)
+        B = gram.scaling_[:, None] * squared(data) * gram.scaling_
+        made = cdist(model.embedding_, model.embedding_, "sqeuclidean")
+        np.testing.assert_allclose(made / model.factor_, B, atol=1e-6 * B.max())
+        assert model.n_clusters_ == 3
+    with pytest.raises(InputError, match="no clear solution"):
+        DSDC(3, embedding="sphere").fit(unit)
+    with pytest.raises(InputError, match="only 2 distinct points"):
+        DSDC(3, metric="precomputed").fit(np.kron([[0, 1.0], [1, 0]], np.ones((9, 9))))
 
 
 # spectral clustering on doubly stochastic graphs
@@ -438,6 +459,22 @@ def test_components_are_clusters_of_a_disconnected_graph():
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
+def test_more_components_than_clusters_are_said():
+    X, _ = make_blobs(120, 2, centers=6, cluster_std=0.05, random_state=3)
+    with pytest.warns(UserWarning, match="6 components, more than n_clusters=3"):
+        DoublyStochasticSpectral(3, affinity="adaptive").fit(X)
+
+
+def test_a_point_without_affinities():
+    X, _ = make_blobs(60, 3, centers=3, cluster_std=0.8, random_state=0)
+    K = rbf_kernel(X, gamma=0.25)
+    K[5] = K[:, 5] = 0
+    for name in ("frobenius", "zass_shashua_2006"):
+        model = DoublyStochasticSpectral(4, affinity="precomputed", normalization=name)
+        S = model.fit(K).affinity_matrix_
+        np.testing.assert_allclose(S.sum(axis=1), 1, atol=1e-6)
+
+
 def test_a_graph_without_support_gets_loops():
     star = np.zeros((5, 5))
     star[0, 1:] = star[1:, 0] = 1.0
@@ -470,6 +507,48 @@ def test_entropic_rows(rng):
     np.testing.assert_allclose(negentropy(s), (s * np.log(s)).sum(axis=1))
     kept = cheapest(np.array([[3.0, 1, 2, 2, 5]]), 2)
     assert kept.tolist() == [[np.inf, 1, 2, 2, np.inf]]  # those tied are kept
+
+
+@pytest.mark.usefixtures("quiet")
+def test_ercan_of_any_scale():
+    X, _ = make_blobs(60, 3, centers=3, cluster_std=0.8, random_state=0)
+    labels = ERCAN(3).fit(X).labels_
+    for size in (1e80, 1e-120):
+        np.testing.assert_array_equal(ERCAN(3).fit(X * size).labels_, labels)
+    ERCAN(3, gamma=1e-6).fit(X)  # all shares vanish beside that of the point itself
+    with pytest.raises(InputError, match="All points are the same"):
+        ERCAN(1).fit(np.ones((40, 2)))
+    twins = np.repeat(X[:4], 20, axis=0)
+    assert ERCAN(2, gamma=1.0, n_neighbors=30).fit(twins).n_clusters_ >= 2
+    assert CAN(2, alpha=1.0, n_neighbors=30, penalty=1.0).fit(twins).labels_.size == 80
+
+
+@pytest.mark.usefixtures("quiet")
+def test_pcan_does_not_see_columns_without_spread():
+    X, _ = make_blobs(80, 4, centers=3, cluster_std=2.5, random_state=5)
+    one = PCAN(3, n_neighbors=10).fit(X)
+    two = PCAN(3, n_neighbors=10).fit(np.c_[X, np.ones(80)])
+    assert adjusted_rand_score(one.labels_, two.labels_) == 1.0
+    alone = [one.predict(X[i : i + 1])[0] for i in range(80)]
+    np.testing.assert_array_equal(alone, one.labels_)
+    Z, _ = make_blobs(60, 3, centers=3, cluster_std=3, random_state=0)
+    given = PCAN(3, n_neighbors=8, alpha=7.0, max_iter=2).fit(Z)
+    assert given.history_[1]["penalty"] == 7.0
+
+
+@pytest.mark.filterwarnings("ignore:The graph has:UserWarning")
+def test_rows_of_clr_that_do_not_sum_to_one():
+    X, _ = make_blobs(60, 3, random_state=0)
+    K = 100 * rbf_kernel(X)
+    with pytest.warns(UserWarning, match="divide the graph"):
+        CLR(3, metric="affinity").fit(K)
+    assert CLR("auto", metric="affinity").fit(np.ones((2, 2))).n_clusters_ == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_many_equal_eigenvalues():
+    for c in (2, 6, 17):
+        CLR(c, metric="affinity", max_iter=3).fit(np.ones((30, 30)))
 
 
 # bad input, the same for all
@@ -510,7 +589,7 @@ def test_what_the_neighbor_methods_refuse(method):
 def test_too_many_components_at_first(method):
     X, y = make_blobs(120, 3, centers=6, cluster_std=0.01, random_state=0)
     options = {"n_neighbors": 5} | ({"eta": 1e-6} if method is ERCAN else {})
-    with pytest.raises(InputError, match="The first graph has 6 components"):
+    with pytest.raises(InputError, match=r"The first graph has 6 components.*strict"):
         method(3, strict=True, **options).fit(X)
     with pytest.warns(ConvergenceWarning, match="not n_clusters=3"):
         model = method(3, **options).fit(X)

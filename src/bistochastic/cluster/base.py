@@ -121,6 +121,11 @@ class Watch:
             name, number = type(self.estimator).__name__, len(history)
             print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
 
+    def stage(self):
+        """Say that a stage is over; it cannot stop the fit."""
+        if self._told is not None:
+            self._reported({})
+
     def end(self):
         """Say that the fit is over."""
         if self._told is not None:
@@ -244,8 +249,9 @@ class GraphClusterer(Clusterer):
     def predict_proba(self, X):
         """Tell how the weight of each point spreads over the clusters.
 
-        The weights are those of Eq. (18) for its nearest points among those of `fit`,
-        all of it the nearest's if that is the same point; of affinities, their shares.
+        The weights are those of Eq. (18), or of the method's own rows, for its nearest
+        points among those of `fit`, all of it the nearest's if that is the same point;
+        of affinities, their shares.
 
         Parameters
         ----------

@@ -1,10 +1,12 @@
 """CAN: clustering with adaptive neighbors (Nie, Wang, Huang 2014)."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from bistochastic.cluster.making import Making
 from bistochastic.cluster.problem import at, of_data
 from bistochastic.cluster.published import RankConstrained
+from bistochastic.core.errors import DegenerateError
 from bistochastic.parameters import (
     Choice,
     Count,
@@ -45,8 +47,8 @@ class CAN(RankConstrained):
         code. Otherwise a warning says so, and they are the clusters.
     metric : str or callable, default="euclidean"
         The distance, as `ANCMM` takes it, "affinity" left out.
-    max_iter : int, default=30
-        Most graphs to learn, the first one included.
+    max_iter : int, default=31
+        Most graphs to learn, the first one included: 30 updates, as published.
     n_jobs : int, optional
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
@@ -124,7 +126,7 @@ class CAN(RankConstrained):
         penalty=None,
         strict=False,
         metric="euclidean",
-        max_iter=30,
+        max_iter=31,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -145,25 +147,28 @@ class CAN(RankConstrained):
         nearest = self._nearest(X, c)
         if self.candidates == "local":
             return nearest
-        everyone = self._nearest(X, c, candidates=None, loops=True)
+        everyone = self._nearest(X, c, candidates=None, own=1)
         return replace(nearest, costs=everyone.costs, limited=everyone.limited)
 
-    def _nearest(self, X, c, candidates="auto", loops=False):
-        """Return the problem for the k nearest of each point."""
+    def _nearest(self, X, c, candidates="auto", own=0):
+        """Return the problem for the k nearest of each point, and `own` for itself."""
         return of_data(
             X,
             c,
-            n_neighbors=self.n_neighbors,
-            most=self.n_neighbors,
+            n_neighbors=int(self.n_neighbors) + own,
+            most=int(self.n_neighbors) + own,
             candidates=candidates,
             alpha=self.alpha,
             metric=self.metric,
-            loops=loops,
+            loops=bool(own),
             n_jobs=self.n_jobs,
         )
 
     def _start(self, problem):
-        return super()._start(at(problem, problem.k, "mean", int(self.n_clusters)))
+        if self.penalty is None:
+            with suppress(DegenerateError):  # then alpha was given
+                problem = at(problem, problem.k, "mean", int(self.n_clusters))
+        return super()._start(problem)
 
     def _making(self):
         """Return what makes graphs: rows and no mapping."""

@@ -16,7 +16,6 @@ from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
-from bistochastic.input import Wanted, hold
 from bistochastic.parameters import (
     Choice,
     Count,
@@ -26,6 +25,7 @@ from bistochastic.parameters import (
     check_seed,
 )
 
+UNUSUAL = 10  # mean row sums beyond it are said
 TINY = 2.0**-52  # keeps the weights of L1 finite
 
 
@@ -58,10 +58,11 @@ class CLR(RankConstrained):
     strict : bool, default=False
         Whether a graph with too many components is an error, as in the published code.
     metric : str or callable, default="euclidean"
-        The distance, as `ANCMM` takes it. "affinity": X is the graph A; its diagonal is
-        left out, and a point without any other entry is a cluster of its own.
-    max_iter : int, default=30
-        Most graphs to learn, A included.
+        The distance, as `ANCMM` takes it. "affinity": X is the graph A, row by row, and
+        need not be symmetric; its diagonal is left out, and a point without any other
+        entry keeps its weight for itself.
+    max_iter : int, default=31
+        Most graphs to learn, A included: 30 updates, as published.
     n_jobs : int, optional
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
@@ -136,7 +137,7 @@ class CLR(RankConstrained):
         penalty=0.1,
         strict=False,
         metric="euclidean",
-        max_iter=30,
+        max_iter=31,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -161,7 +162,7 @@ class CLR(RankConstrained):
     def _problem(self, X, c):
         """Return costs -2 a_ij: with alpha = 1, rows of Eq. (14) are nearest to A."""
         if self.metric == "affinity":
-            A = _without_loops(hold(X, Wanted("X")).graph.entries(0.0))
+            A = _without_loops(csr_array(X))
             costs = of_affinities(A, loops=True).costs.weigh(_twice)
             made = Problem(costs, costs, max(1, round(A.nnz / A.shape[0])), 1.0)
         else:
@@ -171,7 +172,7 @@ class CLR(RankConstrained):
                 n_neighbors=self.n_neighbors,
                 most=self.n_neighbors,
                 candidates="auto",
-                alpha="mean",
+                alpha=None,
                 metric=self.metric,
                 loops=False,
                 n_jobs=self.n_jobs,
@@ -213,6 +214,19 @@ class CLR(RankConstrained):
             return replace(made, distance=float(np.sum(on_cpu(gaps.reduce(_total)))))
         made = unmapped(costs, rows, rows.sq_norm())
         return replace(made, distance=gaps.sq_norm() - rows.sq_norm())
+
+    def _remarks(self, problem):
+        if self.metric != "affinity":
+            return []
+        rows = problem.costs.weigh(_affinities)
+        mean = float(np.mean(on_cpu(rows.reduce(_total))))
+        if 1 / UNUSUAL < mean < UNUSUAL:
+            return []
+        text = (
+            f"The rows of the graph sum to {mean:.3g} on average. The penalty supposes "
+            "about one: divide the graph by that."
+        )
+        return [(UserWarning, text)]
 
     def _fitted(self, step, problem, c):
         learned = super()._fitted(step, problem, c)

@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.api import marcus_mapping
-from bistochastic.candidates import of_distances, squares
+from bistochastic.backends.costs import DenseCosts
+from bistochastic.candidates import distinct, of_distances, squares
 from bistochastic.cluster.embedded import Embedded
-from bistochastic.core.errors import InputError, SupportError
+from bistochastic.core.errors import InputError, SupportError, several
 from bistochastic.core.run import Status
 from bistochastic.neighbors import Points, squared_distances
 from bistochastic.parameters import (
@@ -22,6 +24,8 @@ from bistochastic.parameters import (
 )
 
 COORDINATES = ("euclidean", "l2", "sqeuclidean")
+WRONG = 1e-6  # of the largest distance: a larger error is that of another sphere
+SMALLEST = 1e-300
 ROUNDING = 1e-12  # of the largest eigenvalue: what is left of zeros
 
 
@@ -42,9 +46,9 @@ class DSDC(Embedded):
     embedding : {"auto", "sphere", "gram"}, default="auto"
         How the points on the sphere are found: "sphere" by the published least squares
         and a stereographic map, "gram" by the eigenvectors of the centered Gram matrix,
-        the same up to scale. "auto" is "sphere" where there are at least three rows
-        more than columns; without them the least squares have many solutions, most of
-        them wrong.
+        the same up to scale. "auto" is "sphere" where its distances come out right: it
+        takes at least three rows more than columns, and points that do not lie on a
+        sphere already, or the least squares have many solutions, most of them wrong.
     metric : str or callable, default="euclidean"
         The distance, as `ANCMM` takes it, "affinity" left out. Others than Euclidean
         have no coordinates on a sphere: "gram", what is negative left out.
@@ -100,6 +104,7 @@ class DSDC(Embedded):
     (90, 3)
     """
 
+    _stages = 3
     _limits = {  # noqa: RUF012
         "n_clusters": Count(1),
         "embedding": Choice("auto", "sphere", "gram"),
@@ -142,10 +147,22 @@ class DSDC(Embedded):
         if n == 1:
             learned = {"factor_": 1.0, "scaling_": np.ones(1), "route_": "gram"}
             return np.zeros((1, 1)), learned, []
+        number = distinct(DenseCosts(A))
+        if c > number:
+            raise InputError(
+                f"n_clusters={c}, but X has only {several(number, 'distinct point')}."
+            )
         B, u, said = self._scaled(A, stages)
         if sphere:
             P, factor = on_sphere(points.X, u)
-        else:
+            error = np.abs(cdist(P, P, "sqeuclidean") / factor - B).max() / B.max()
+            sphere = error < WRONG
+        if self.embedding == "sphere" and not sphere:
+            raise InputError(
+                "The least squares for the sphere have no clear solution, as where the "
+                'points lie on one already; use embedding="gram".'
+            )
+        if not sphere:
             P, factor = from_gram(B), 1.0
         route = "sphere" if sphere else "gram"
         stages.note("embedding", n_dimensions=P.shape[1])
@@ -210,8 +227,9 @@ def on_sphere(X, u):
     M = np.concatenate([2.0 * X, 2.0 * r / u[:, None], -np.ones((n, 1))], axis=1)
     squared = np.sum(X * X, axis=1)
     size = np.abs(M).max(axis=0)
+    size[size == 0] = 1.0
     found = np.linalg.lstsq(M / size, squared, rcond=None)[0] / size
-    z, factor = found[:d], (found[d] / (2.0 * r)) ** 2
+    z, factor = found[:d], max((found[d] / (2.0 * r)) ** 2, SMALLEST)
     R = r * factor**0.5
     a = X - z
     length = np.sum(a * a, axis=1)

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from bistochastic.cluster.base import Clusterer
+from bistochastic.cluster.base import Clusterer, Watch
 from bistochastic.components import numbered
 from bistochastic.core.errors import InputError, several
 from bistochastic.parameters import PAIRS
@@ -36,7 +36,7 @@ class Embedded(Clusterer):
                     f"{several(number, 'distinct row')}; points at distance 0 cannot "
                     "be told apart."
                 )
-        stages = Stages(self)
+        stages = Stages(self, X)
         embedding, learned, said = self._embedded(X, c, stages)
         seed = int(self._generator().integers(2**31 - 1))
         with warnings.catch_warnings():
@@ -44,6 +44,10 @@ class Embedded(Clusterer):
             found = KMeans(c, n_init=int(self.n_init), random_state=seed).fit(embedding)
         stages.note("k-means", inertia=found.inertia_, n_iter=found.n_iter_)
         labels = numbered(found.labels_)
+        if labels.max() + 1 < c:
+            number = several(int(labels.max()) + 1, "different point")
+            raise InputError(f"n_clusters={c}, but X has only {number}.")
+        stages.end()
         learned |= {
             "labels_": labels,
             "embedding_": embedding,
@@ -62,19 +66,28 @@ class Stages:
     ----------
     estimator : Embedded
         What is fitted.
+    X : array
+        The data, for callbacks.
     """
 
-    def __init__(self, estimator):
+    def __init__(self, estimator, X):
         self.history = []
         self._estimator = estimator
         self._clock = time.perf_counter()
+        self._watch = Watch(estimator, X)
+        self._watch.begin(estimator._stages)
 
     def note(self, stage, **found):
         """Record what a stage found and how long it took."""
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
         self.history.append({"stage": stage, **found, "seconds": seconds})
+        self._watch.stage()
         if self._estimator.verbose:
             said = ", ".join(f"{key} {value:.3g}" for key, value in found.items())
             name = type(self._estimator).__name__
             print(f"[{name}] {stage}: {said}, {seconds:.2f} s")
+
+    def end(self):
+        """Say that the fit is over."""
+        self._watch.end()

@@ -12,8 +12,7 @@ from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
-from bistochastic.graph.simplex import without_traces
-from bistochastic.neighbors import sum_of_squares
+from bistochastic.neighbors import norm_of_costs
 from bistochastic.parameters import (
     Choice,
     Count,
@@ -58,8 +57,8 @@ class ERCAN(RankConstrained):
         code.
     metric : str or callable, default="euclidean"
         The distance, as `ANCMM` takes it, "affinity" left out.
-    max_iter : int, default=40
-        Most graphs to learn, the first one included.
+    max_iter : int, default=41
+        Most graphs to learn, the first one included: 40 updates, as published.
     n_jobs : int, optional
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
@@ -115,6 +114,8 @@ class ERCAN(RankConstrained):
     3
     """
 
+    _connected = "raise eta or gamma"
+    _updates = True  # rows of the first graph have more than k entries
     _limits = {  # noqa: RUF012
         "n_clusters": Count(1),
         "n_neighbors": Count(1),
@@ -141,7 +142,7 @@ class ERCAN(RankConstrained):
         rate=2.0,
         strict=False,
         metric="euclidean",
-        max_iter=40,
+        max_iter=41,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -174,7 +175,7 @@ class ERCAN(RankConstrained):
             n_neighbors=self.n_neighbors,
             most=self.n_neighbors,
             candidates=None,
-            alpha="mean",
+            alpha=None,
             metric=self.metric,
             loops=False,
             n_jobs=self.n_jobs,
@@ -186,11 +187,14 @@ class ERCAN(RankConstrained):
         if self.gamma is not None:
             return float(self.gamma)
         if problem.limited:
-            total = sum_of_squares(problem.points)
+            norm = norm_of_costs(problem.points)
         else:
-            total = float(np.sum(on_cpu(problem.costs.reduce(_squares))))
+            rows = on_cpu(problem.costs.reduce(_norm))
+            norm = float(_norm(rows[None, :])[0])
+        if norm == 0:
+            raise InputError("All points are the same; eta sets no gamma then.")
         eta = ETA if self.eta is None else float(self.eta)
-        return eta * total**0.5 / problem.costs.n
+        return eta * (norm / problem.costs.n)
 
     def _first(self, problem):
         rows = problem.costs.weigh(partial(_beside_itself, gamma=problem.alpha))
@@ -200,7 +204,7 @@ class ERCAN(RankConstrained):
         def update(m):
             kept = m.weigh(partial(cheapest, k=problem.k))
             rows = kept.weigh(partial(entropic, gamma=problem.alpha))
-            made = self._made(problem, rows.weigh(without_traces))
+            made = self._made(problem, rows)
             if problem.limited:
                 dearest = kept.reduce(farthest)
                 made = replace(made, open_rows=problem.beyond(dearest))
@@ -226,15 +230,21 @@ class ERCAN(RankConstrained):
         return learned | {"gamma_": problem.alpha}
 
 
-def _squares(m):
-    """Return the sum of the squares of each row."""
+def _norm(m):
+    """Return the length of each row; large numbers do not overflow."""
     xp = array_namespace(m)
     m = xp.where(xp.isfinite(m), m, 0.0)
-    return xp.sum(m * m, axis=1)
+    top = xp.max(m, axis=1, keepdims=True)
+    m = m / xp.where(top > 0, top, 1.0)
+    return top[:, 0] * xp.sqrt(xp.sum(m * m, axis=1))
 
 
 def _beside_itself(m, gamma):
-    """Return the shares of the others where the point itself, at cost 0, has one."""
+    """Return the shares of the others where the point itself, at cost 0, has one.
+
+    Where it leaves nothing that a double can hold, those without it.
+    """
     xp = array_namespace(m)
     weights = xp.exp(-m / gamma)
-    return without_traces(weights / (1.0 + xp.sum(weights, axis=1, keepdims=True)))
+    total = xp.sum(weights, axis=1, keepdims=True)
+    return xp.where(total > 0, weights / (1.0 + total), entropic(m, gamma))

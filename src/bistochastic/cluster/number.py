@@ -109,6 +109,8 @@ def guessed(S):
         the upper tenth left out. Of more than 3,000 points the 100 smallest eigenvalues
         are looked at.
     """
+    if S.n < 4:
+        return min(2, S.n)
     if S.n > MEDIUM:
         values = ky_fan(S, MANY, components(S)[1]).values
         last = MANY - 1

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bistochastic.backends.costs import DenseCosts, Part, TableCosts
 from bistochastic.candidates import ALL, of_points
 from bistochastic.cluster.can import CAN
+from bistochastic.cluster.published import RankConstrained
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError
 from bistochastic.neighbors import Points, squared_distances
@@ -49,8 +50,8 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         Lambda to start with; by default alpha.
     strict : bool, default=False
         Whether a first graph with too many components is an error.
-    max_iter : int, default=30
-        Most graphs to learn, the first one included.
+    max_iter : int, default=31
+        Most graphs to learn, the first one included: 30 updates, as published.
     n_jobs : int, optional
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
@@ -127,7 +128,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         candidates="global",
         penalty=None,
         strict=False,
-        max_iter=30,
+        max_iter=31,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -158,12 +159,15 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
             X W.
         """
         check_is_fitted(self, "labels_")
-        return self._validated(X, reset=False) @ self.projection_
+        return _product(self._validated(X, reset=False), self.projection_)
 
     def _problem(self, X, c):
         nearest = self._nearest(X, c)
         wanted = max(1, c - 1) if self.n_components is None else int(self.n_components)
         return replace(nearest, costs=Projected(X, wanted, nearest, self.candidates))
+
+    def _start(self, problem):
+        return RankConstrained._start(self, problem)
 
     def _update(self, problem):
         projected, make = problem.costs, super()._making()
@@ -184,11 +188,11 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
     def _fitted(self, step, problem, c):
         learned = super()._fitted(step, problem, c)
         W = problem.costs.projection(step.graph.S)
-        points = Points.of(problem.costs.X @ W, "euclidean")
+        points = Points.of(_product(problem.costs.X, W), "euclidean")
         return learned | {"projection_": W, "_points": points}
 
     def _placed(self, X):
-        return super()._placed(X @ self.projection_)
+        return super()._placed(_product(X, self.projection_))
 
     def _validated(self, X, reset):
         if issparse(X):
@@ -206,6 +210,11 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
+
+
+def _product(X, W):
+    """Return X W, each row the same in whatever company."""
+    return np.einsum("ij,jk->ik", X, W)
 
 
 class Projected:
@@ -232,7 +241,8 @@ class Projected:
         self.X, self.n = X, X.shape[0]
         U, s, V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
         rank = max(1, int(np.sum(s > RANK * s[0])))
-        self._U, self._back = U[:, :rank], V[:rank].T / s[:rank]
+        self._U, self._V, self._s = U[:, :rank], V[:rank].T, s[:rank]
+        self._s[self._s == 0] = 1.0  # all points are the same
         self._wanted = min(wanted, rank)
         self._nearest = nearest
         self._candidates = candidates
@@ -244,7 +254,8 @@ class Projected:
 
     def learn(self, S, first=False):
         """Learn the projection from a graph, and with it the costs."""
-        P = Points.of(self.X @ self.projection(S, scaled=not first), "euclidean")
+        W = self.projection(S, scaled=not first)
+        P = Points.of(_product(self.X, W), "euclidean")
         if self._candidates == "global":
             self.costs = DenseCosts(squared_distances(P))
         elif self._steps >= SETTLED:
@@ -270,10 +281,10 @@ class Projected:
             Columns of unit length.
         """
         degree = on_cpu(S.apply(S.ones()))
-        Z = self._U if scaled else self.X - self.X.mean(axis=0)
+        Z = self._U if scaled else self._U * self._s
         M = Z.T @ (degree[:, None] * Z - on_cpu(S.apply(S.vector(Z))))
         _, Q = eigh((M + M.T) / 2, subset_by_index=[0, self._wanted - 1])
-        W = self._back @ Q if scaled else Q
+        W = self._V @ (Q / self._s[:, None] if scaled else Q)
         W = W / np.sqrt(np.sum(W * W, axis=0))
         return W * np.where(W[np.abs(W).argmax(axis=0), range(W.shape[1])] < 0, -1, 1)
 

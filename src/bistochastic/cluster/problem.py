@@ -261,7 +261,12 @@ def _check_distinct(costs, c, loops):
 
 
 def _alpha(costs, k, alpha, c):
-    """Return alpha, by the plain distances unless it is a number, Eq. (19)."""
+    """Return alpha, by the plain distances unless it is a number, Eq. (19).
+
+    None stands for methods that have no alpha.
+    """
+    if alpha is None:
+        return 1.0
     largest = on_cpu(costs.reduce(partial(largest_alpha, k=k)))
     proper = largest > 0  # not so among duplicates
     top = largest.max(initial=0.0)  # so that their sum does not overflow

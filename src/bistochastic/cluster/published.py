@@ -22,15 +22,18 @@ class RankConstrained(GraphClusterer):
 
     rate = 2.0  # by which lambda grows or shrinks
     exact = False
+    _updates = False  # whether a first graph with c components is no result yet
+    _connected = "raise n_neighbors"  # what joins components of the first graph
 
     def _learn(self, X):
-        n, c = X.shape[0], self._number(X)
+        n = X.shape[0]
+        if n == 1:
+            raise InputError("n_samples=1, but this method needs neighbors of a point.")
+        c = self._number(X)
         if c > n:
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
-        if n == 1:
-            raise InputError("n_samples=1, but this method needs neighbors of a point.")
         watch = Watch(self, X)
         problem = self._problem(X, c)
         first = self._first(problem)
@@ -38,7 +41,7 @@ class RankConstrained(GraphClusterer):
         if self.strict and number > c:
             raise InputError(
                 f"The first graph has {several(number, 'component')}, more than "
-                f"n_clusters={c}. Raise n_neighbors, or pass strict=False."
+                f"n_clusters={c}: {self._connected}, or pass strict=False."
             )
         rule = Penalty(self._start(problem), float(self.rate))
         steps = ancmm(
@@ -50,6 +53,8 @@ class RankConstrained(GraphClusterer):
             penalty=rule,
             rng=self._generator(),
         )
+        if self._updates:  # the first graph is not the result, whatever it is
+            steps = ((step, left if step.found else n) for step, left in steps)
         fitted = partial(self._fitted, problem=problem, c=c)
         watch.begin(int(self.max_iter))
         step, history = watch.followed(steps, fitted, int(self.max_iter))
@@ -57,7 +62,11 @@ class RankConstrained(GraphClusterer):
         learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
         said = missed(self, c, step, history) + unsolved(history)
         said += limits(history, problem.limited) + uneven(self.metric, X)
-        return learned, said
+        return learned, said + self._remarks(problem)
+
+    def _remarks(self, problem):
+        """Return what else there is to say."""
+        return []
 
     def _number(self, X):
         """Return how many clusters are wanted."""

@@ -67,7 +67,7 @@ def remarks(model, c, step, history, limited):
                 "and in a given graph entries on its diagonal.",
             )
         )
-    return said + limits(history, limited)
+    return said + limits(history, limited, " candidates=m makes the table wider.")
 
 
 def missed(model, c, step, history):
@@ -89,17 +89,21 @@ def unsolved(history):
     return [(ConvergenceWarning, text)]
 
 
-def limits(history, limited):
+def limits(history, limited, advice=""):
     """Return a warning if candidates that were left out could have mattered."""
     worst = max(record["open_rows"] for record in history)
     if not (limited and worst):
         return []
     text = (
         f"The {limited} nearest candidates stood for all points, and in up to "
-        f"{several(worst, 'row')} of a step others could have had a weight. "
-        "candidates=m makes the table wider."
+        f"{several(worst, 'row')} of a step others could have had a weight.{advice}"
     )
     return [(UserWarning, text)]
+
+
+def _rows(model):
+    """Return the words on rows with an alpha of their own, if there can be such."""
+    return ' or alpha="row"' if hasattr(model, "self_neighbor") else ""
 
 
 def uneven(metric, X):
@@ -153,17 +157,17 @@ def _missed(model, c, step, history):
         return f"{said} No candidates link them; make the table of neighbors wider."
     if numbers[0] > c:
         return (
-            f"{said} The first graph had {numbers[0]} already; more neighbors join "
-            "them: raise n_neighbors."
+            f"{said} The first graph had {numbers[0]} already: "
+            f"{getattr(model, '_connected', 'raise n_neighbors')}."
         )
     if min(numbers[1:], default=0) > c and model.penalty is not None:
         return f"{said} Start with a smaller penalty, or raise max_iter."
     if max(numbers) > c:
         return (
             f"{said} Some steps had fewer, some {max(numbers)}, and no penalty gave "
-            'it; more neighbors (n_neighbors) or alpha="row" cut off fewer points.'
+            f"it; more neighbors (n_neighbors){_rows(model)} cut off fewer points."
         )
     said = f"{said} Raise max_iter, or start with a larger penalty."
-    if getattr(model, "self_neighbor", False) is not True and 2 * c > step.labels.size:
+    if getattr(model, "self_neighbor", True) is not True and 2 * c > step.labels.size:
         said += " Without self_neighbor=True a component has two points or more."
     return said

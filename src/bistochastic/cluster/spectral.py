@@ -4,14 +4,15 @@ import warnings
 from functools import partial
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from bistochastic.api import NORMALIZATIONS
+from bistochastic.api import NORMALIZATIONS, marcus_mapping
 from bistochastic.candidates import of_points
 from bistochastic.cluster.embedded import Embedded
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError
+from bistochastic.core.errors import InputError, several
 from bistochastic.core.run import Status
 from bistochastic.graph.refine import local_scales
 from bistochastic.graph.simplex import first_weights
@@ -25,7 +26,7 @@ from bistochastic.parameters import (
     check_jobs,
     check_seed,
 )
-from bistochastic.scaling.existence import scalable
+from bistochastic.scaling.existence import scalable, support
 from bistochastic.spectrum.ky_fan import ky_fan
 
 
@@ -112,6 +113,7 @@ class DoublyStochasticSpectral(Embedded):
     np.float64(1.0)
     """
 
+    _stages = 4
     _limits = {  # noqa: RUF012
         "n_clusters": Count(1),
         "affinity": Choice("gaussian", "self_tuning", "adaptive", "precomputed"),
@@ -164,6 +166,14 @@ class DoublyStochasticSpectral(Embedded):
         found = ky_fan(graph, c, labels, rng=self._generator())
         if found.status is not Status.CONVERGED:
             said.append((ConvergenceWarning, "The eigensolver did not converge."))
+        if number > c:
+            text = (
+                f"The graph has {several(number, 'component')}, more than "
+                f"n_clusters={c}, so that the smallest are thrown together. More "
+                "neighbors, or a smaller gamma, connect them; ANCMM joins them by "
+                "distance."
+            )
+            said.append((UserWarning, text))
         stages.note("embedding", n_components=number, n_products=found.n_products)
         learned = {
             "affinity_matrix_": S,
@@ -195,14 +205,20 @@ class DoublyStochasticSpectral(Embedded):
             return np.exp(-D / s[:, None] / s[None, :])
         middle = float(np.median(D[np.triu_indices(n, 1)])) or float(D.max()) or 1.0
         gamma = 1.0 / middle if self.gamma is None else float(self.gamma)
-        return np.exp(-gamma * D)
+        with np.errstate(over="ignore"):
+            return np.exp(-gamma * D)
 
     def _normalized(self, K, stages):
         """Return the doubly stochastic matrix."""
         function, method = NORMALIZATIONS[self.normalization]
         said = []
-        ready = scalable(hold(K, Wanted("K")).graph, "regularize")
-        if ready.shift:
+        graph = hold(K, Wanted("K")).graph
+        # of the others, a sparse K has to have some plan on its pattern
+        exists = function is not marcus_mapping and (
+            not issparse(K) or support(graph).kind != "none"
+        )
+        ready = None if exists else scalable(graph, "regularize")
+        if ready is not None and ready.shift:
             text = (
                 "The affinities have no total support (Corollary 1), so that "
                 f"{ready.shift:.3g} was added to their diagonal."

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status, run
@@ -134,6 +134,8 @@ def _regular(S):
     largest = float(xp.max(degree))
     if float(xp.min(degree)) > 1.0 - REGULAR and largest < 1.0 + REGULAR:
         return S, 1.0
+    if largest == 0:  # no edges
+        return S.shifted(1.0), 1.0
     root = largest**-0.5
     return S.shifted(largest - degree).scaled(root * S.ones()), largest
 
@@ -156,9 +158,12 @@ def _dense(S, Q, rest):
     Q = on_cpu(Q)
     A -= 4.0 * (Q @ Q.T)  # sends the known ones to the other end
     n = A.shape[0]
-    theta, X = eigh(A, subset_by_index=[n - rest, n - 1], check_finite=False)
-    if theta.size < rest:  # LAPACK lost some of many equal ones, and does not say so
-        theta, X = (part[..., -rest:] for part in eigh(A, check_finite=False))
+    try:
+        theta, X = eigh(A, subset_by_index=[n - rest, n - 1], check_finite=False)
+    except LinAlgError:
+        theta = np.empty(0)
+    if theta.size < rest:  # of many equal ones LAPACK can lose some without a word
+        theta, X = (part[..., -rest:] for part in np.linalg.eigh(A))
     return theta[::-1], S.vector(X[:, ::-1].copy())
 
 
