@@ -8,7 +8,8 @@ from scipy.sparse import csr_array, issparse
 from bistochastic.backends.costs import DenseCosts, Part, TableCosts
 from bistochastic.core.errors import InputError, NotSymmetricError
 from bistochastic.core.protocols import Costs
-from bistochastic.neighbors import nearest, squared_distances
+from bistochastic.neighbors import squared_distances
+from bistochastic.search import neighbors_of
 
 ALL = 4096  # points up to which the costs of all pairs are held
 WIDE = 4  # times n_neighbors: how many candidates stand for all of more points
@@ -25,13 +26,16 @@ class Candidates:
         At least k + 1 candidates of each point, the point itself included if it counts.
     limited : int
         If all are wanted and some were left out, how many there are of each; else 0.
+    recall : float
+        Which share of the nearest they are, on a sample.
     """
 
     costs: Costs
     limited: int = 0
+    recall: float = 1.0
 
 
-def of_points(points, k, wanted, *, loops, n_jobs=None):
+def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
     """Choose the candidates of points by their squared distances, Eq. (6).
 
     Parameters
@@ -46,6 +50,8 @@ def of_points(points, k, wanted, *, loops, n_jobs=None):
         Whether a point is its own candidate, at cost 0.
     n_jobs : int, optional
         Threads of the search.
+    neighbors : str or float, default="exact"
+        Which search, as `neighbors_of` takes it.
 
     Returns
     -------
@@ -57,14 +63,16 @@ def of_points(points, k, wanted, *, loops, n_jobs=None):
         return Candidates(_all_pairs(squared_distances(points), loops))
     others = max(k + 1, WIDE * k if wanted is None else wanted) - loops
     others = min(others, n - 1)
-    columns, costs = nearest(points, others, n_jobs=n_jobs)
+    found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs)
+    columns, costs = found.columns, found.costs
     rows = np.arange(n, dtype=columns.dtype)
     if loops:
         columns = np.concatenate([rows[:, None], columns], axis=1)
         costs = np.concatenate([np.zeros((n, 1)), costs], axis=1)
     table = TableCosts([Part(rows, columns, costs)], n)
     left_out = wanted is None and others < n - 1
-    return Candidates(table, limited=columns.shape[1] if left_out else 0)
+    limited = columns.shape[1] if left_out else 0
+    return Candidates(table, limited, found.recall)
 
 
 def of_distances(D, *, loops):

@@ -13,6 +13,7 @@ NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differ
 LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done again
 AFFORDED = 1 << 29  # pairs that are looked at one by one to order ties
 LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
+FLAT = 6  # columns up to which a tree is the fastest search
 SMALLEST = 1e-307  # a number whose inverse is finite
 SMALL = 1e-140  # coordinates below it have squares that vanish
 SQUARED = ("euclidean", "l2", "sqeuclidean", "cosine")  # by coordinates, squared
@@ -196,18 +197,24 @@ def nearest_to(points, Y, m, *, n_jobs=None):
     costs : array of shape (n_new, m)
         Their squared distances.
     """
+    from joblib import effective_n_jobs
+    from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 
     X, metric = points.X, points.metric
     by_coordinates = metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
-    search = NearestNeighbors(
-        n_neighbors=width,
-        metric="euclidean" if by_coordinates else metric,
-        algorithm="brute" if callable(metric) else "auto",  # trees need triangles
-        n_jobs=n_jobs,
-    ).fit(X)
-    distances, columns = search.kneighbors(Y)
+    if by_coordinates and not issparse(X) and X.shape[1] <= FLAT:
+        workers = -1 if n_jobs is None else effective_n_jobs(n_jobs)
+        distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=workers)
+    else:
+        search = NearestNeighbors(
+            n_neighbors=width,
+            metric="euclidean" if by_coordinates else metric,
+            algorithm="brute" if callable(metric) else "auto",  # trees need triangles
+            n_jobs=n_jobs,
+        ).fit(X)
+        distances, columns = search.kneighbors(Y)
     lost = np.zeros(Y.shape[0], dtype=bool)
     if by_coordinates:  # again by differences: the search loses digits
         rows = np.repeat(np.arange(Y.shape[0]), width)
@@ -228,6 +235,31 @@ def nearest_to(points, Y, m, *, n_jobs=None):
         columns[again], costs[again] = _one_by_one(points, Y[again], m)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
     return columns.astype(kind), _in_range(costs, points)
+
+
+def measured(points, columns):
+    """Measure the distances of given neighbors, and put them in order.
+
+    Parameters
+    ----------
+    points : Points
+        The points, by coordinates.
+    columns : array of int of shape (n, m)
+        Neighbors of each point.
+
+    Returns
+    -------
+    columns : array of int of shape (n, m)
+        The same, the nearest first, ties by number.
+    costs : array of shape (n, m)
+        Their squared distances, in double precision.
+    """
+    n, m = columns.shape
+    rows = np.repeat(np.arange(n, dtype=columns.dtype), m)
+    costs = _between(points.X, rows, points.X, columns.ravel()).reshape(n, m)
+    order = np.lexsort((columns, costs), axis=1)
+    columns = np.take_along_axis(columns, order, axis=1)
+    return columns, _in_range(np.take_along_axis(costs, order, axis=1), points)
 
 
 def _sizes(X):

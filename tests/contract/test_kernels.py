@@ -9,6 +9,7 @@ from bistochastic.backends import csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling import matching, systems
+from bistochastic.spectrum.filtered import three_term
 from matrices import sparse_symmetric
 
 
@@ -18,6 +19,7 @@ def test_every_body_has_a_test_here():
         matching.maximum_matching,
         systems.conjugate_gradients,
         csr.product,
+        three_term,
         csr.weights,
         csr.exponents,
         csr.positives,
@@ -47,6 +49,18 @@ def test_product_and_weights(rng):
     np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
     np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
     np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
+
+
+def test_blocks_of_vectors(rng):
+    S = Csr(csr_array(sparse_symmetric(rng, 60)))
+    X, Y = rng.random((2, 60, 7))
+    np.testing.assert_allclose(kernels.product(S.native(), Y), S.native() @ Y)
+    np.testing.assert_allclose(
+        kernels.product(S.native(), Y[:, ::2]), S.native() @ Y[:, ::2]
+    )
+    made = kernels.three_term(S, X, Y, 2.0, -0.5, 0.3)
+    np.testing.assert_allclose(made, three_term(S, X, Y, 2.0, -0.5, 0.3))
+    assert S.n_products == 2
 
 
 def test_exponents_and_positives(rng):

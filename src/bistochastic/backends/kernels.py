@@ -18,6 +18,7 @@ from numba import njit, prange
 
 from bistochastic.backends import csr, dense
 from bistochastic.scaling import matching, systems
+from bistochastic.spectrum import filtered
 
 
 def conjugate_gradients(
@@ -75,10 +76,37 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     return products
 
 
+def three_term(
+    S: Any, X: np.ndarray, Y: np.ndarray, a: float, b: float, c: float
+) -> np.ndarray:
+    """Return a S Y + b Y + c X in one pass over the entries and the vectors."""
+    S.n_products += 1
+    matrix = S.native()
+    X, Y = np.ascontiguousarray(X), np.ascontiguousarray(Y)
+    out = np.empty_like(Y)
+    _three_term(matrix.indptr, matrix.indices, matrix.data, X, Y, a, b, c, out)
+    return out
+
+
+@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _three_term(indptr, indices, data, X, Y, a, b, c, out):  # type: ignore[no-untyped-def]
+    n, m = np.uint64(Y.shape[0]), np.uint64(Y.shape[1])
+    for i in prange(n):
+        for q in range(m):
+            out[i, q] = b * Y[i, q] + c * X[i, q]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            j, w = np.uint64(indices[k]), a * data[k]
+            for q in range(m):
+                out[i, q] += w * Y[j, q]
+
+
 def product(S: Any, v: np.ndarray) -> np.ndarray:
-    """Return S v, by all threads if `v` is one vector."""
+    """Return S v by all threads."""
     if v.ndim > 1:
-        return S @ v
+        v = np.ascontiguousarray(v)
+        out = np.empty_like(v)
+        _products(S.indptr, S.indices, S.data, v, out)
+        return out
     out = np.empty_like(v)
     _product(S.indptr, S.indices, S.data, v, out)
     return out
@@ -91,6 +119,18 @@ def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             total += data[k] * v[np.uint64(indices[k])]
         out[i] = total
+
+
+@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
+    n, m = np.uint64(V.shape[0]), np.uint64(V.shape[1])
+    for i in prange(n):
+        for q in range(m):
+            out[i, q] = 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            j, w = np.uint64(indices[k]), data[k]
+            for q in range(m):
+                out[i, q] += w * V[j, q]
 
 
 def weights(S: Any, u: np.ndarray) -> np.ndarray:
@@ -248,6 +288,7 @@ ON_ROWS: Bodies = {
     csr.exponents: exponents,
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,
+    filtered.three_term: three_term,
 }
 ON_ARRAYS: Bodies = {dense.positives: dense_positives}
 

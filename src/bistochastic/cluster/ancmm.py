@@ -189,12 +189,17 @@ class ANCMM(GraphClusterer):
         a stored zero is a duplicate, what is not stored is no candidate. "affinity": X
         is a graph of similarities; M(X) is the first graph and what the rows stay near
         to, and `n_neighbors` and `candidates` are not used.
+    neighbors : {"auto", "exact"} or float, default="auto"
+        How neighbors are searched for. A number between 0 and 1 is the wanted recall of
+        an approximate search (faiss, ``pip install 'bistochastic[large]'``), reached on
+        a sample of points; "auto" is 0.95 from 10,000 points in more than six
+        dimensions on, if faiss is installed, else "exact".
     max_iter : int, default=50
         Most graphs to learn, the first one included.
     tol : float, default=1e-8
         Largest error of a row sum of the graph.
     n_jobs : int, optional
-        Threads of the neighbor search.
+        Threads of the neighbor search; all by default.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
     verbose : int, default=0
@@ -238,8 +243,8 @@ class ANCMM(GraphClusterer):
         "embedding_converged" of the eigensolver, "epsilon" of Eq. (23) relative to the
         squared norm of the rows, "shift" (what was added to the diagonal),
         "open_rows" (rows to which a candidate that was left out could matter),
-        "n_bridges", "action" ("lambda", "join" or "cut"),
-        "seconds", and "kept", whether the step is the result.
+        "n_bridges", "action" ("lambda", "join" or "cut"), "recall" of the search for
+        neighbors, "seconds", and "kept", whether the step is the result.
     n_iter_ : int
         Number of graphs learned, the first one included.
     converged_ : bool
@@ -290,6 +295,7 @@ class ANCMM(GraphClusterer):
         "scaling": Choice(*LIMITS),
         "exact": Choice(True, False),
         "metric": check_metric,
+        "neighbors": Fraction("auto", "exact"),
         "max_iter": Count(1),
         "tol": Fraction(),
         "n_jobs": check_jobs,
@@ -312,6 +318,7 @@ class ANCMM(GraphClusterer):
         scaling="auto",
         exact=True,
         metric="euclidean",
+        neighbors="auto",
         max_iter=50,
         tol=1e-8,
         n_jobs=None,
@@ -330,6 +337,7 @@ class ANCMM(GraphClusterer):
         self.scaling = scaling
         self.exact = exact
         self.metric = metric
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -482,6 +490,8 @@ class ANCMM(GraphClusterer):
                 value = objective(graph, problem.alpha, step.lam, F)
                 step = Step(graph, step.found, step.lam, *components(graph.S), value)
                 watch.note(step, history)
+        for record in history:
+            record["recall"] = problem.recall
         learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
         return learned, remarks(self, c, step, history, problem.limited)
 
@@ -520,6 +530,7 @@ class ANCMM(GraphClusterer):
             "metric": self.metric,
             "loops": loops,
             "n_jobs": self.n_jobs,
+            "neighbors": self.neighbors,
         }
         k = self.n_neighbors if c is not None else self.n_neighbors_
         c = int(self.n_clusters_) if c is None else c

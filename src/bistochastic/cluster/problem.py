@@ -59,6 +59,8 @@ class Problem:
         How many candidates the loop uses at least, besides k; None for all.
     unit : bool
         Whether the rows of F are divided by their lengths.
+    recall : float
+        Which share of the nearest points the candidates are, on a sample.
     """
 
     all_costs: Costs
@@ -71,6 +73,7 @@ class Problem:
     links: Links | None = None
     wanted: int | None = None
     unit: bool = False
+    recall: float = 1.0
 
     @property
     def mean_alpha(self):
@@ -102,7 +105,19 @@ class Problem:
         return int(np.count_nonzero(on_cpu(limit > self.costs.reduce(farthest))))
 
 
-def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs):
+def of_data(
+    X,
+    c,
+    *,
+    n_neighbors,
+    most,
+    candidates,
+    alpha,
+    metric,
+    loops,
+    n_jobs,
+    neighbors="exact",
+):
     """Choose k, the candidates and alpha for points or distances.
 
     Parameters
@@ -111,7 +126,7 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
         Points, or distances.
     c : int
         Number of clusters.
-    n_neighbors, candidates, alpha, metric, n_jobs
+    n_neighbors, candidates, alpha, metric, n_jobs, neighbors
         As ANCMM takes them.
     most : int
         What "auto" stands for, if there are as many candidates.
@@ -142,7 +157,9 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
             found = Candidates(found.costs.table(max(k + 1, wanted)))
     else:
         points = Points.of(X, metric)
-        found = of_points(points, k, wanted, loops=loops, n_jobs=n_jobs)
+        found = of_points(
+            points, k, wanted, loops=loops, n_jobs=n_jobs, neighbors=neighbors
+        )
     _check_distinct(found.costs, c, loops)
     known = found.costs  # of given distances all are known
     if given and not issparse(X):
@@ -155,6 +172,7 @@ def of_data(X, c, *, n_neighbors, most, candidates, alpha, metric, loops, n_jobs
             alpha=1.0,
             points=points,
             limited=found.limited,
+            recall=found.recall,
             links=Links(known.n, known.listed(), points),
             wanted=0 if candidates == "auto" else wanted,
         ),

@@ -72,8 +72,30 @@ def _chebyshev(S, X, SX, cut, edge):
     degree = min(max(math.ceil(DAMPING / growth), DEGREES[0]), DEGREES[1])
     sigma = first = half / (1.0 - center)
     Y = (SX - center * X) * (sigma / half)
+    recurrence = S.fast(three_term)
     for _ in range(degree - 1):
         after = 1.0 / (2.0 / first - sigma)
-        X, Y = Y, 2 * after / half * (S.apply(Y) - center * Y) - sigma * after * X
+        a = 2.0 * after / half
+        X, Y = Y, recurrence(S, X, Y, a, -a * center, -sigma * after)
         sigma = after
     return Y
+
+
+def three_term(S, X, Y, a, b, c):
+    """Return a S Y + b Y + c X, a step of the recurrence of Chebyshev polynomials.
+
+    Parameters
+    ----------
+    S : Graph
+        Graph.
+    X, Y : array of shape (n, b)
+        The last two blocks.
+    a, b, c : float
+        Weights.
+
+    Returns
+    -------
+    array of shape (n, b)
+        The next block.
+    """
+    return a * S.apply(Y) + b * Y + c * X

@@ -1,0 +1,162 @@
+"""The choice of a search for neighbors, and an approximate one, by faiss."""
+
+import math
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import issparse
+
+from bistochastic.core.errors import InputError
+from bistochastic.neighbors import FLAT, SQUARED, measured, nearest, nearest_to
+
+RECALL = 0.95  # by default
+MANY = 10_000  # points from which on it pays
+SEED = 0
+SAMPLED = 256  # points whose exact neighbors say what the recall is
+LISTS = 4  # times the root of n: how many lists
+TRAINED = 40  # points a list that its center is trained with
+MOST = 256  # lists looked at, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Neighbors of every point.
+
+    Attributes
+    ----------
+    columns : array of int of shape (n, m)
+        The neighbors, the nearest first; the point itself is left out.
+    costs : array of shape (n, m)
+        Their squared distances.
+    recall : float
+        Which share of the true neighbors these are, on a sample; 1 if exact.
+    """
+
+    columns: np.ndarray
+    costs: np.ndarray
+    recall: float = 1.0
+
+
+def neighbors_of(points, m, *, how="auto", n_jobs=None):
+    """Find the m nearest other points of every point, or most of them.
+
+    Parameters
+    ----------
+    points : Points
+        The points, more than m of them.
+    m : int
+        How many.
+    how : {"auto", "exact"} or float, default="auto"
+        A number is the wanted recall of an approximate search. "auto": 0.95, of many
+        points in many dimensions and where faiss is installed; else exact.
+    n_jobs : int, optional
+        Threads, as scikit-learn counts them; all by default.
+
+    Returns
+    -------
+    Found
+        The neighbors, their distances, and the recall.
+    """
+    n, d = points.X.shape
+    dense = points.metric in SQUARED and not issparse(points.X)
+    if isinstance(how, str):
+        many = how == "auto" and dense and d > FLAT and n >= MANY and available()
+        wanted = RECALL if many else 1.0
+    else:
+        wanted = float(how)
+        if not dense:
+            raise InputError(
+                f"neighbors={how}: an approximate search needs dense points and a "
+                'metric by coordinates; use neighbors="exact".'
+            )
+    if wanted == 1.0:
+        return Found(*nearest(points, m, n_jobs=n_jobs))
+    threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    columns, recall = approximate(points.X, m, wanted, threads)
+    few = np.flatnonzero((columns < 0).any(axis=1))
+    kind = np.int32 if n < 2**31 else np.int64
+    columns = columns.astype(kind)
+    if few.size:  # lists too short
+        full, _ = nearest_to(points, points.X[few], m + 1, n_jobs=n_jobs)
+        columns[few] = _others(full, few)
+    return Found(*measured(points, columns), recall)
+
+
+def available():
+    """Tell whether faiss is installed."""
+    return find_spec("faiss") is not None
+
+
+def approximate(X, m, wanted, threads):
+    """Find most of the m nearest other points of every point.
+
+    An inverted file: points lie in lists around centers, and only the lists nearest to
+    a point are looked at, as many as the wanted recall takes on a sample.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Points.
+    m : int
+        How many neighbors.
+    wanted : float
+        Share of the true neighbors that should be found.
+    threads : int
+        How many.
+
+    Returns
+    -------
+    columns : array of int of shape (n, m)
+        The neighbors, in no order; -1 where fewer were found.
+    recall : float
+        The share that was found of a sample.
+    """
+    if not available():
+        raise InputError(
+            "An approximate search needs faiss: pip install 'bistochastic[large]', or "
+            'pass neighbors="exact".'
+        )
+    import faiss
+
+    n, d = X.shape
+    x = np.ascontiguousarray(X, dtype=np.float32)
+    rng = np.random.default_rng(SEED)
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(threads)
+    try:
+        lists = max(1, int(LISTS * n**0.5))
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, lists)
+        index.cp.niter, index.cp.seed = 6, SEED
+        index.cp.min_points_per_centroid = 1
+        index.cp.max_points_per_centroid = TRAINED
+        few = rng.choice(n, min(n, TRAINED * lists), replace=False)
+        index.train(x[np.sort(few)])
+        index.add(x)
+        asked = np.sort(rng.choice(n, min(n, SAMPLED), replace=False))
+        truth = _others(faiss.knn(x[asked], x, m + 1)[1], asked)  # by brute force
+        index.nprobe = 2
+        while True:
+            found = _others(index.search(x[asked], m + 1)[1], asked)
+            recall = _recall(found, truth)
+            if recall >= wanted or index.nprobe >= min(MOST, lists):
+                break
+            index.nprobe = min(math.ceil(1.4 * index.nprobe), MOST, lists)
+        _, columns = index.search(x, m + 1)
+    finally:
+        faiss.omp_set_num_threads(before)
+    return _others(columns, np.arange(n)), recall
+
+
+def _others(columns, rows):
+    """Leave out the point itself; where it was not found, the last."""
+    own = columns == rows[:, None]
+    own[~own.any(axis=1), -1] = True
+    return columns[~own].reshape(columns.shape[0], columns.shape[1] - 1)
+
+
+def _recall(found, truth):
+    """Return the share of the true neighbors that were found."""
+    hits = (found[:, :, None] == truth[:, None, :]).any(axis=1)
+    return float(hits.mean())
