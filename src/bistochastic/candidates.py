@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from bistochastic.backends.costs import DenseCosts, Part, TableCosts
+from bistochastic.backends.costs import DenseCosts, Part, Pattern, TableCosts
 from bistochastic.core.errors import InputError, NotSymmetricError
 from bistochastic.core.protocols import Costs
 from bistochastic.neighbors import squared_distances
@@ -69,7 +69,7 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
     if loops:
         columns = np.concatenate([rows[:, None], columns], axis=1)
         costs = np.concatenate([np.zeros((n, 1)), costs], axis=1)
-    table = TableCosts([Part(rows, columns, costs)], n)
+    table = TableCosts([Part(rows, columns, costs, Pattern(columns))], n)
     left_out = wanted is None and others < n - 1
     limited = columns.shape[1] if left_out else 0
     return Candidates(table, limited, found.recall)

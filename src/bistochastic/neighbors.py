@@ -207,6 +207,7 @@ def nearest_to(points, Y, m, *, n_jobs=None):
     if by_coordinates and not issparse(X) and X.shape[1] <= FLAT:
         workers = -1 if n_jobs is None else effective_n_jobs(n_jobs)
         distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=workers)
+        _in_range(distances, points)
     else:
         search = NearestNeighbors(
             n_neighbors=width,

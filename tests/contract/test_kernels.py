@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from bistochastic import marcus_mapping
-from bistochastic.backends import csr, dense, kernels
+from bistochastic.backends import costs, csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling import matching, systems
@@ -14,7 +14,10 @@ from matrices import sparse_symmetric
 
 
 def test_every_body_has_a_test_here():
-    assert {*kernels.ON_PATTERNS, *kernels.ON_ROWS, *kernels.ON_ARRAYS} == {
+    bodies = kernels.ON_PATTERNS, kernels.ON_ROWS, kernels.ON_TABLES, kernels.ON_ARRAYS
+    assert {text for held in bodies for text in held} == {
+        costs.distances,
+        costs.halves,
         matching.greedy_matching,
         matching.maximum_matching,
         systems.conjugate_gradients,
@@ -61,6 +64,28 @@ def test_blocks_of_vectors(rng):
     made = kernels.three_term(S, X, Y, 2.0, -0.5, 0.3)
     np.testing.assert_allclose(made, three_term(S, X, Y, 2.0, -0.5, 0.3))
     assert S.n_products == 2
+
+
+def test_tables(rng):
+    n, m = 80, 7
+    columns = np.array([rng.permutation(n)[:m] for _ in range(n)], dtype=np.int32)
+    columns[:, 0] = np.arange(n)  # loops, and duplicates of these where drawn again
+    columns = np.array([np.unique(row)[:5] for row in columns], dtype=np.int32)
+    columns = np.array([rng.permutation(row) for row in columns])
+    F = rng.random((n, 4))
+    rows = np.arange(n)
+    np.testing.assert_allclose(
+        kernels.distances(F, rows, columns), costs.distances(F, rows, columns)
+    )
+    pattern = costs.Pattern(columns)
+    for _ in range(3):
+        values = rng.standard_normal(columns.shape)  # negative ones do not count
+        made = kernels.halves(pattern, values)
+        text = costs.halves(pattern, values)
+        assert made.has_canonical_format
+        np.testing.assert_array_equal(made.toarray(), text.toarray())
+        assert made.nnz == text.nnz
+        assert (made != made.T).nnz == 0
 
 
 def test_exponents_and_positives(rng):

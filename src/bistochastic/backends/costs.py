@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.sparse import csr_array
 
-from bistochastic.backends.csr import Csr
+from bistochastic.backends.csr import Csr, compiled
 from bistochastic.backends.dense import FEW, Dense
 from bistochastic.core.arrays import on_cpu
 
@@ -131,11 +131,15 @@ class Part:
         The candidates of each, the cheapest first.
     values : array of shape (r, m)
         Their costs or weights; rows with fewer candidates end with infinite costs.
+    pattern : Pattern or None
+        The entries of the table and its mirror image, if it has all rows in order and
+        no candidate twice.
     """
 
     rows: Any
     columns: Any
     values: Any
+    pattern: Any = None
 
 
 class TableCosts:
@@ -174,9 +178,15 @@ class TableCosts:
     def closest(self, m: int) -> Self:
         """Return the first m candidates of each row."""
         return self._with(
-            Part(part.rows, part.columns[:, :m], part.values[:, :m])
+            self._narrow(part, m) if m < part.columns.shape[1] else part
             for part in self.parts
         )
+
+    @staticmethod
+    def _narrow(part: Part, m: int) -> Part:
+        columns = part.columns[:, :m]
+        pattern = None if part.pattern is None else Pattern(columns)
+        return Part(part.rows, columns, part.values[:, :m], pattern)
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates and costs of each part, on the CPU."""
@@ -222,7 +232,18 @@ class TableCosts:
 
     def symmetrized(self) -> Any:
         """Return (S + S') / 2 of the positive weights."""
+        if self._graph is Csr and len(self.parts) == 1 and self._whole:
+            part = self.parts[0]
+            body = compiled(halves, part.values.size, "ON_TABLES")
+            if body is not halves:
+                return Csr(body(part.pattern, part.values))
         return self._graph.symmetrized(*self._entries(lambda w: w > 0), self.n)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether one table has all rows in order."""
+        part = self.parts[0]
+        return isinstance(part.values, np.ndarray) and part.pattern is not None
 
     def scaled(self, u: Any) -> Self:
         """Return DSD."""
@@ -258,13 +279,10 @@ class TableCosts:
 
     def _distances(self, F: Any, rows: Any, columns: Any) -> Any:
         """Return |f_i - f_j|^2 for the candidates j of each row i."""
-        xp = self._xp
-        made = []
-        for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1]):
-            gap = F[columns[tile]] - F[rows[tile]][:, None, :]
-            gap *= gap
-            made.append(xp.sum(gap, axis=2))
-        return xp.concat(made)
+        body = distances
+        if isinstance(F, np.ndarray):
+            body = compiled(distances, columns.size, "ON_TABLES")
+        return body(F, rows, columns)
 
     def _entries(self, kept: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
         """Return row, column and value of the entries that `kept` accepts."""
@@ -282,6 +300,44 @@ class TableCosts:
 
     def _with(self, parts: Any) -> Self:
         return type(self)(tuple(parts), self.n, self._graph)
+
+
+class Pattern:
+    """Which entries a table of candidates and its mirror image have, found once.
+
+    Attributes
+    ----------
+    columns : array of int of shape (n, m)
+        The candidates of each row.
+    """
+
+    def __init__(self, columns: np.ndarray) -> None:
+        self.columns = columns
+        self._made: Any = None
+
+    def made(self, build: Callable[[np.ndarray], Any]) -> Any:
+        """Return what `build` makes of the columns, the first time it is asked for."""
+        if self._made is None:
+            self._made = build(self.columns)
+        return self._made
+
+
+def halves(pattern: Pattern, values: np.ndarray) -> csr_array:
+    """Return (S + S') / 2 of the positive weights in a table."""
+    i, k = np.nonzero(values > 0)
+    n = values.shape[0]
+    return Csr.symmetrized(i, pattern.columns[i, k], values[i, k], n).native()
+
+
+def distances(F: Any, rows: Any, columns: Any) -> Any:
+    """Return |f_i - f_j|^2 for the candidates j of each row i, by tiles of rows."""
+    xp = array_namespace(F)
+    made = []
+    for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1]):
+        gap = F[columns[tile]] - F[rows[tile]][:, None, :]
+        gap *= gap
+        made.append(xp.sum(gap, axis=2))
+    return xp.concat(made)
 
 
 def tiles(rows: int, width: int) -> list[slice]:

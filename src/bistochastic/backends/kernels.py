@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit, prange
+from scipy.sparse import csr_array
 
-from bistochastic.backends import csr, dense
+from bistochastic.backends import costs, csr, dense
 from bistochastic.scaling import matching, systems
 from bistochastic.spectrum import filtered
 
@@ -145,6 +146,132 @@ def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(u.size)):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             out[k] = u[i] * u[np.uint64(indices[k])] * data[k]
+
+
+def distances(F: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return |f_i - f_j|^2 for the candidates j of each row i, without a copy of F."""
+    out = np.empty(columns.shape)
+    _distances(np.ascontiguousarray(F), rows, columns, out)
+    return out
+
+
+@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _distances(F, rows, columns, out):  # type: ignore[no-untyped-def]
+    m, c = np.uint64(columns.shape[1]), np.uint64(F.shape[1])
+    for r in prange(np.uint64(columns.shape[0])):
+        i = np.uint64(rows[r])
+        for k in range(m):
+            j = np.uint64(columns[r, k])
+            total = 0.0
+            for q in range(c):
+                gap = F[i, q] - F[j, q]
+                total += gap * gap
+            out[r, k] = total
+
+
+def halves(pattern: Any, values: np.ndarray) -> csr_array:
+    """Return (S + S') / 2 of the positive weights, by places that are known."""
+    indptr, indices, own, mirror = pattern.made(_merged)
+    weights = np.ascontiguousarray(values).ravel()
+    n = len(indptr) - 1
+    ends = np.zeros_like(indptr)
+    _count_halves(indptr, own, mirror, weights, ends)
+    np.cumsum(ends, out=ends)
+    data = np.empty(ends[-1])
+    columns = np.empty(ends[-1], dtype=indices.dtype)
+    _fill_halves(indptr, indices, own, mirror, weights, ends, columns, data)
+    return csr_array((data, columns, ends), shape=(n, n))
+
+
+def _merged(columns: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the pattern of a table and its mirror image in compressed rows.
+
+    And for every entry its place in the table and that of its mirror image, or -1.
+    """
+    n, m = columns.shape
+    order = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    starts[1:] = np.cumsum(np.bincount(columns.ravel(), minlength=n))
+    back = np.empty(n * m, dtype=np.int64)
+    _transposed(columns, starts.copy(), back)
+    ends = np.zeros(n + 1, dtype=np.int64)
+    _count_merged(columns, order, starts, back, ends)
+    np.cumsum(ends, out=ends)
+    kind = np.int32 if ends[-1] < 2**31 else np.int64
+    indices = np.empty(ends[-1], dtype=kind)
+    own, mirror = (np.empty(ends[-1], dtype=np.int64) for _ in range(2))
+    _fill_merged(columns, order, starts, back, ends, indices, own, mirror)
+    return ends.astype(kind), indices, own, mirror
+
+
+@njit(cache=True, nogil=True)
+def _transposed(columns, places, back):  # type: ignore[no-untyped-def]
+    n, m = columns.shape
+    for i in range(n):
+        for k in range(m):
+            j = columns[i, k]
+            back[places[j]] = i * m + k  # in the order of i
+            places[j] += 1
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _count_merged(columns, order, starts, back, ends):  # type: ignore[no-untyped-def]
+    n, m = columns.shape
+    for i in prange(n):
+        a, b, number = 0, starts[i], 0
+        while a < m or b < starts[i + 1]:
+            here = columns[i, order[i, a]] if a < m else n
+            there = back[b] // m if b < starts[i + 1] else n
+            a += here <= there
+            b += there <= here
+            number += 1
+        ends[i + 1] = number
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _fill_merged(columns, order, starts, back, ends, indices, own, mirror):  # type: ignore[no-untyped-def]
+    n, m = columns.shape
+    for i in prange(n):
+        a, b, place = 0, starts[i], ends[i]
+        while a < m or b < starts[i + 1]:
+            here = columns[i, order[i, a]] if a < m else n
+            there = back[b] // m if b < starts[i + 1] else n
+            indices[place] = min(here, there)
+            own[place] = mirror[place] = -1
+            if here <= there:
+                own[place] = i * m + order[i, a]
+                a += 1
+            if there <= here:
+                mirror[place] = back[b]
+                b += 1
+            place += 1
+
+
+@njit(inline="always")
+def _half(own, mirror, weights):  # type: ignore[no-untyped-def]
+    here = max(weights[own], 0.0) if own >= 0 else 0.0
+    there = max(weights[mirror], 0.0) if mirror >= 0 else 0.0
+    return here / 2 + there / 2
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _count_halves(indptr, own, mirror, weights, ends):  # type: ignore[no-untyped-def]
+    for i in prange(indptr.size - 1):
+        number = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            number += _half(own[k], mirror[k], weights) > 0.0
+        ends[i + 1] = number
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _fill_halves(indptr, indices, own, mirror, weights, ends, columns, data):  # type: ignore[no-untyped-def]
+    for i in prange(indptr.size - 1):
+        place = ends[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            value = _half(own[k], mirror[k], weights)
+            if value > 0.0:
+                columns[place], data[place] = indices[k], value
+                place += 1
 
 
 def exponents(K: Any, omega: float, a: np.ndarray) -> np.ndarray:
@@ -290,11 +417,13 @@ ON_ROWS: Bodies = {
     systems.conjugate_gradients: conjugate_gradients,
     filtered.three_term: three_term,
 }
+ON_TABLES: Bodies = {costs.distances: distances, costs.halves: halves}
 ON_ARRAYS: Bodies = {dense.positives: dense_positives}
 
 
 def _without_threads() -> None:
     ON_ROWS.clear()
+    ON_TABLES.clear()
     ON_ARRAYS.clear()
 
 

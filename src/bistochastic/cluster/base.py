@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from bistochastic import candidates
 from bistochastic.core.errors import InputError, listed, several
@@ -103,7 +104,10 @@ class Watch:
         """
         history = []
         watched = self.over(steps, history, fitted)
-        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
+        with threadpool_limits(1, user_api="blas"):
+            # blocks are narrow; two pools of threads on the same cores cost 3 to 65
+            # times what they save
+            done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
         numbers = [record["n_components"] for record in history]
         for record in history:
             record["kept"] = False

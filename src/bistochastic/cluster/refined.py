@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from bistochastic.backends.costs import Part, TableCosts
+from bistochastic.backends.costs import Part, Pattern, TableCosts
 from bistochastic.candidates import of_affinities
 from bistochastic.core.arrays import on_cpu
 from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
@@ -79,7 +79,8 @@ def _locally_scaled(problem, loops):
         order = np.argsort(values, axis=1, kind="stable")
         values = np.take_along_axis(values, order, axis=1)
         columns = np.take_along_axis(part.columns, order, axis=1)
-        parts.append(Part(part.rows, columns, values))
+        pattern = None if part.pattern is None else Pattern(columns)
+        parts.append(Part(part.rows, columns, values, pattern))
     costs = TableCosts(parts, table.n)
     alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
     proper = alphas > 0

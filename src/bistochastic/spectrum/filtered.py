@@ -6,6 +6,7 @@ from array_api_compat import array_namespace
 
 LOWEST = -0.98  # where the damped interval ends at least
 DAMPING = math.log(1e3)  # what one filter takes off the first unwanted vector
+POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 DEGREES = 6, 80  # smallest and largest degree of a filter
 
 
@@ -53,12 +54,26 @@ def filtered(S, X, Q, wanted):
 
 def _orthonormal(X, Q):
     """Return an orthonormal basis of X without its part in Q; twice is enough."""
-    xp = array_namespace(X)
     for _ in range(2):
         if Q.shape[1]:
             X = X - Q @ (Q.T @ X)
-        X, _ = xp.linalg.qr(X)
+        X = _basis(X)
     return X
+
+
+def _basis(X):
+    """Return a basis of X by its Gram matrix, or by a factorization if that is poor.
+
+    Two products of tall blocks cost a fraction of a factorization.
+    """
+    xp = array_namespace(X)
+    size = xp.sqrt(xp.sum(X * X, axis=0))
+    if float(xp.min(size)) > 0:
+        X = X / size
+        values, V = xp.linalg.eigh(X.T @ X)
+        if float(values[0]) > POOR * float(values[-1]):
+            return X @ (V / xp.sqrt(values))
+    return xp.linalg.qr(X)[0]
 
 
 def _chebyshev(S, X, SX, cut, edge):

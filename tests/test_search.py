@@ -1,0 +1,76 @@
+"""The approximate search: its recall, its distances, and what is done without it."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from bistochastic import ANCMM, InputError
+from bistochastic import search as module
+from bistochastic.neighbors import Points, nearest
+from bistochastic.search import neighbors_of
+from conftest import need
+
+
+@pytest.mark.parametrize("wanted", [0.8, 0.95, 0.99])
+def test_the_recall_is_what_was_wanted(wanted):
+    need("faiss")
+    X, _ = make_blobs(6000, 12, centers=10, cluster_std=4.0, random_state=0)
+    points = Points.of(X, "euclidean")
+    found = neighbors_of(points, 10, how=wanted)
+    columns, _ = nearest(points, 10)
+    hits = [
+        len(np.intersect1d(a, b)) for a, b in zip(found.columns, columns, strict=True)
+    ]
+    assert np.mean(hits) / 10 == pytest.approx(found.recall, abs=0.03)
+    assert found.recall >= wanted
+    assert (np.diff(found.costs, axis=1) >= 0).all()
+    assert (found.columns != np.arange(6000)[:, None]).all()
+    gaps = points.X[found.columns] - points.X[:, None]
+    np.testing.assert_allclose(found.costs, (gaps**2).sum(axis=2), rtol=1e-12)
+
+
+def test_duplicates_and_tiny_lists():
+    need("faiss")
+    X = np.repeat(np.random.default_rng(0).random((40, 8)), 30, axis=0)
+    found = neighbors_of(Points.of(X, "euclidean"), 50, how=0.9)
+    assert (found.columns >= 0).all()
+    assert (found.columns != np.arange(1200)[:, None]).all()
+
+
+def test_few_points_are_searched_exactly():
+    X, _ = make_blobs(500, 12, random_state=0)
+    points = Points.of(X, "euclidean")
+    for how in ("auto", "exact"):
+        found = neighbors_of(points, 5, how=how)
+        assert found.recall == 1.0
+        np.testing.assert_array_equal(found.columns, nearest(points, 5)[0])
+
+
+def test_the_same_clusters_from_most_of_the_neighbors():
+    need("faiss")
+    X, y = make_blobs(4000, 10, centers=8, cluster_std=2.0, random_state=1)
+    model = ANCMM(8, n_neighbors=12, neighbors=0.9).fit(X)
+    exact = ANCMM(8, n_neighbors=12, neighbors="exact").fit(X)
+    assert adjusted_rand_score(model.labels_, exact.labels_) > 0.99
+    assert 0.9 <= model.history_[0]["recall"] <= 1.0
+    assert exact.history_[0]["recall"] == 1.0
+    assert model.n_components_ == 8
+    again = ANCMM(8, n_neighbors=12, neighbors=0.9).fit(X)
+    np.testing.assert_array_equal(model.labels_, again.labels_)
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+
+
+def test_what_cannot_be_searched_approximately(monkeypatch):
+    X, _ = make_blobs(300, 8, random_state=0)
+    for data, options in ((csr_array(X), {}), (X, {"metric": "manhattan"})):
+        with pytest.raises(InputError, match="needs dense points"):
+            ANCMM(3, neighbors=0.9, **options).fit(data)
+    with pytest.raises(InputError, match=r"neighbors=1\.5"):
+        ANCMM(3, neighbors=1.5).fit(X)
+    monkeypatch.setattr(module, "available", lambda: False)
+    with pytest.raises(InputError, match=r"bistochastic\[large\]"):
+        ANCMM(3, neighbors=0.9).fit(X)
+    monkeypatch.setattr(module, "MANY", 100)
+    assert ANCMM(3).fit(X).history_[0]["recall"] == 1.0
