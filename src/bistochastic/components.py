@@ -21,8 +21,24 @@ def components(S):
     labels : array of int of shape (n,)
         The component of each point, numbered by first appearance.
     """
-    number, labels = connected_components(S.pattern(), directed=False)
-    return int(number), numbered(labels)
+    labels = S.fast(search)(S.pattern())
+    return int(labels.max()) + 1, labels
+
+
+def search(pattern):
+    """Return the component of each point, numbered by first appearance.
+
+    Parameters
+    ----------
+    pattern : csr_array of shape (n, n)
+        Symmetric; every stored entry is an edge.
+
+    Returns
+    -------
+    array of int of shape (n,)
+        The components.
+    """
+    return numbered(connected_components(pattern, directed=False)[1])
 
 
 def numbered(labels):

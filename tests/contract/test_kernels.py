@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bistochastic import marcus_mapping
+from bistochastic import components, marcus_mapping
 from bistochastic.backends import costs, csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
@@ -16,6 +16,7 @@ from matrices import sparse_symmetric
 def test_every_body_has_a_test_here():
     bodies = kernels.ON_PATTERNS, kernels.ON_ROWS, kernels.ON_TABLES, kernels.ON_ARRAYS
     assert {text for held in bodies for text in held} == {
+        components.search,
         costs.distances,
         costs.halves,
         matching.greedy_matching,
@@ -86,6 +87,16 @@ def test_tables(rng):
         np.testing.assert_array_equal(made.toarray(), text.toarray())
         assert made.nnz == text.nnz
         assert (made != made.T).nnz == 0
+
+
+@pytest.mark.parametrize("degree", [0.0, 0.5, 1.0, 1.5, 4.0])
+def test_components(rng, degree):
+    n = 300
+    i, j = rng.integers(0, n, (2, int(degree * n / 2)))
+    A = csr_array((np.ones(i.size), (i, j)), shape=(n, n))
+    A = csr_array(A + A.T)
+    A.sort_indices()
+    np.testing.assert_array_equal(kernels.search(A), components.search(A))
 
 
 def test_exponents_and_positives(rng):

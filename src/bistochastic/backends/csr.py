@@ -100,8 +100,11 @@ class Csr:
         return self._S
 
     def entries(self, least: float) -> csr_array:
-        """Return the entries above `least`."""
-        return self._like(*chosen(self._S, self._S.data, self._S.data > least)).native()
+        """Return the entries above `least`; without a copy if all are."""
+        kept = self._S.data > least
+        if kept.all():
+            return self._S
+        return self._like(*chosen(self._S, self._S.data, kept)).native()
 
     def log(self) -> Self:
         """Return log S on the pattern."""

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit, prange
 from scipy.sparse import csr_array
 
+from bistochastic import components
 from bistochastic.backends import costs, csr, dense
 from bistochastic.scaling import matching, systems
 from bistochastic.spectrum import filtered
@@ -192,14 +193,15 @@ def _merged(columns: np.ndarray) -> tuple[np.ndarray, ...]:
     order = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
     starts = np.zeros(n + 1, dtype=np.int64)
     starts[1:] = np.cumsum(np.bincount(columns.ravel(), minlength=n))
-    back = np.empty(n * m, dtype=np.int64)
+    back = np.empty(n * m, dtype=np.int32 if n * m < 2**31 else np.int64)
     _transposed(columns, starts.copy(), back)
     ends = np.zeros(n + 1, dtype=np.int64)
     _count_merged(columns, order, starts, back, ends)
     np.cumsum(ends, out=ends)
     kind = np.int32 if ends[-1] < 2**31 else np.int64
     indices = np.empty(ends[-1], dtype=kind)
-    own, mirror = (np.empty(ends[-1], dtype=np.int64) for _ in range(2))
+    wide = np.int32 if n * m < 2**31 else np.int64
+    own, mirror = (np.empty(ends[-1], dtype=wide) for _ in range(2))
     _fill_merged(columns, order, starts, back, ends, indices, own, mirror)
     return ends.astype(kind), indices, own, mirror
 
@@ -272,6 +274,43 @@ def _fill_halves(indptr, indices, own, mirror, weights, ends, columns, data):  #
             if value > 0.0:
                 columns[place], data[place] = indices[k], value
                 place += 1
+
+
+def search(pattern: Any) -> np.ndarray:
+    """Return the component of each point by union and find, without a transpose."""
+    labels = np.empty(pattern.shape[0], dtype=np.int64)
+    _search(pattern.indptr, pattern.indices, labels)
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _search(indptr, indices, labels):  # type: ignore[no-untyped-def]
+    n = labels.size
+    parent = np.arange(n)
+    for i in range(n):
+        a = i
+        while parent[a] != a:  # halve the paths
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        for k in range(indptr[i], indptr[i + 1]):
+            b = np.int64(indices[k])
+            if b >= i:  # the mirror image of this edge does it
+                continue
+            while parent[b] != b:
+                parent[b] = parent[parent[b]]
+                b = parent[b]
+            if a < b:
+                parent[b] = a
+            elif b < a:
+                parent[a] = b
+                a = b
+    number = 0
+    for i in range(n):  # a root is the first of its component
+        if parent[i] == i:
+            labels[i] = number
+            number += 1
+        else:
+            labels[i] = labels[parent[i]]
 
 
 def exponents(K: Any, omega: float, a: np.ndarray) -> np.ndarray:
@@ -416,6 +455,7 @@ ON_ROWS: Bodies = {
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,
     filtered.three_term: three_term,
+    components.search: search,
 }
 ON_TABLES: Bodies = {costs.distances: distances, costs.halves: halves}
 ON_ARRAYS: Bodies = {dense.positives: dense_positives}
