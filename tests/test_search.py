@@ -62,6 +62,33 @@ def test_the_same_clusters_from_most_of_the_neighbors():
     assert adjusted_rand_score(y, model.labels_) > 0.98
 
 
+@pytest.mark.parametrize("options", [{}, {"refine": None}, {"refine": "triangles"}])
+def test_an_order_in_which_neighbors_stand_close_by(monkeypatch, options):
+    X, _ = make_blobs(400, 3, centers=5, cluster_std=2.0, random_state=1)
+    plain = ANCMM(5, n_neighbors=10, **options).fit(X)
+    monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 100)
+    model = ANCMM(5, n_neighbors=10, **options).fit(X)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    for name in ("scaling_", "alpha_"):
+        np.testing.assert_allclose(
+            getattr(model, name), getattr(plain, name), rtol=1e-6
+        )
+    S, T = model.affinity_matrix_, plain.affinity_matrix_
+    np.testing.assert_allclose(S.toarray(), T.toarray(), atol=1e-6)
+    assert (S != S.T).nnz == 0
+    pairs = [
+        {tuple(sorted(pair)) for pair in m.bridges_.tolist()} for m in (model, plain)
+    ]
+    assert pairs[0] == pairs[1]
+    np.testing.assert_array_equal(
+        model.predict(X[:50] + 0.1), plain.predict(X[:50] + 0.1)
+    )
+    if not options:
+        return
+    ours, theirs = model.approximation(X), plain.approximation(X)
+    assert ours.epsilon == pytest.approx(theirs.epsilon, rel=1e-5)
+
+
 def test_what_cannot_be_searched_approximately(monkeypatch):
     X, _ = make_blobs(300, 8, random_state=0)
     for data, options in ((csr_array(X), {}), (X, {"metric": "manhattan"})):

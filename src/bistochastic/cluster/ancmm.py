@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,13 +18,13 @@ from bistochastic.cluster.problem import Problem, at, of_data, of_graph
 from bistochastic.cluster.refined import refined
 from bistochastic.cluster.remarks import remarks, uneven
 from bistochastic.cluster.steps import Step, objective
-from bistochastic.components import components
+from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import approximation
 from bistochastic.graph.refine import unit_rows
-from bistochastic.neighbors import Points
+from bistochastic.neighbors import ORDERED, SQUARED, Points, nearby_order
 from bistochastic.parameters import (
     PAIRS,
     Choice,
@@ -415,6 +415,8 @@ class ANCMM(GraphClusterer):
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
             )
         found = Embedding(self.embedding_, np.empty(0), Status.CONVERGED, 0)
+        if problem.order is not None:
+            found = replace(found, F=found.F[problem.order])
         m = problem.costs.plus(self.penalty_, _used(found, problem.unit))
         rows = problem.weights(m)
         made = self._making().mapped(problem, m, rows)
@@ -537,9 +539,14 @@ class ANCMM(GraphClusterer):
         k = self.n_neighbors if c is not None else self.n_neighbors_
         c = int(self.n_clusters_) if c is None else c
         most = max(grid(X.shape[0], c))
+        order = None
+        if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
+            order = nearby_order(X)
+            X = X[order]
         while True:
             try:
-                return of_data(X, c, n_neighbors=k, most=most, **options)
+                made = of_data(X, c, n_neighbors=k, most=most, **options)
+                return replace(made, order=order)
             except DegenerateError as error:
                 if not self.exact or 2 * error.k > X.shape[0] - 1:
                     raise
@@ -603,7 +610,7 @@ class ANCMM(GraphClusterer):
         if c == 1:
             labels = np.zeros_like(labels)
         affine = self.metric == "affinity"
-        return {
+        made = {
             "labels_": labels,
             "affinity_matrix_": graph.S.entries(0.0),
             "scaling_": on_cpu(graph.u),
@@ -619,3 +626,18 @@ class ANCMM(GraphClusterer):
             "_points": problem.points,
             "_n_others": problem.k - (self.self_neighbor is True),
         }
+        return made if problem.order is None else _back(made, problem.order)
+
+
+def _back(made, order):
+    """Return fitted attributes in the order of the data."""
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    for name in ("labels_", "scaling_", "embedding_", "alpha_"):
+        made[name] = made[name][place]
+    made["labels_"] = numbered(made["labels_"])
+    made["affinity_matrix_"] = made["affinity_matrix_"][place][:, place]
+    made["affinity_matrix_"].sort_indices()
+    made["bridges_"] = order[made["bridges_"]]
+    made["_points"] = made["_points"].at(place)
+    return made

@@ -61,6 +61,8 @@ class Problem:
         Whether the rows of F are divided by their lengths.
     recall : float
         Which share of the nearest points the candidates are, on a sample.
+    order : array of int of shape (n,), or None
+        Which of the points of `fit` stands where; None if all stand where they stood.
     """
 
     all_costs: Costs
@@ -74,6 +76,7 @@ class Problem:
     wanted: int | None = None
     unit: bool = False
     recall: float = 1.0
+    order: Any = None
 
     @property
     def mean_alpha(self):
