@@ -293,7 +293,7 @@ def _search(indptr, indices, labels):  # type: ignore[no-untyped-def]
             parent[a] = parent[parent[a]]
             a = parent[a]
         for k in range(indptr[i], indptr[i + 1]):
-            b = np.int64(indices[k])
+            b = int(indices[k])
             if b >= i:  # the mirror image of this edge does it
                 continue
             while parent[b] != b:

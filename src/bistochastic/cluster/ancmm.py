@@ -39,7 +39,6 @@ from bistochastic.scaling.marcus import LIMITS
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
-EIGEN = 1e-5  # of |S x - theta x|; at 1e-4 no partition was seen to change
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
@@ -80,8 +79,7 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
             return
         if not found or number <= c:  # kept while there are too many
             start = found and found.F
-            options = {"start": start, "tol": EIGEN, "rng": rng}
-            found = ky_fan(graph.S, c, labels, **options)  # line 3, Eq. (11)
+            found = ky_fan(graph.S, c, labels, start=start, rng=rng)  # line 3, Eq. (11)
             F = _used(found, unit)
         graph = update(costs.plus(lam, F))  # lines 4-6
 
