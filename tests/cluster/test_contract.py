@@ -77,8 +77,11 @@ def test_no_check_of_the_contract_skips_itself():
         ],
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
     )
+    if done.returncode == 5:
+        pytest.skip("this scikit-learn has no checks of the array API")
+    assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
     assert "skipped" not in done.stdout
