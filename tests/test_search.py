@@ -1,4 +1,4 @@
-"""The approximate search: its recall, its distances, and what is done without it."""
+"""Approximate searches: their recall, their distances, and one round by hand."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,31 @@ from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
 from bistochastic import search as module
+from bistochastic.descent import (
+    Lists,
+    leaves,
+    offer_leaves,
+    offer_neighbors,
+    standing_in,
+)
 from bistochastic.neighbors import Points, nearest
 from bistochastic.search import neighbors_of
 from conftest import need
 
 
+@pytest.fixture(params=["lists", "descent"])
+def way(request, monkeypatch):
+    """Search by an inverted file, or by descent."""
+    if request.param == "lists":
+        need("faiss")
+    else:
+        monkeypatch.setattr(module, "LISTED", 0)
+    return request.param
+
+
 @pytest.mark.parametrize("wanted", [0.8, 0.95, 0.99])
+@pytest.mark.usefixtures("way")
 def test_the_recall_is_what_was_wanted(wanted):
-    need("faiss")
     X, _ = make_blobs(6000, 12, centers=10, cluster_std=4.0, random_state=0)
     points = Points.of(X, "euclidean")
     found = neighbors_of(points, 10, how=wanted)
@@ -31,8 +48,8 @@ def test_the_recall_is_what_was_wanted(wanted):
     np.testing.assert_allclose(found.costs, (gaps**2).sum(axis=2), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("way")
 def test_duplicates_and_tiny_lists():
-    need("faiss")
     X = np.repeat(np.random.default_rng(0).random((40, 8)), 30, axis=0)
     found = neighbors_of(Points.of(X, "euclidean"), 50, how=0.9)
     assert (found.columns >= 0).all()
@@ -48,8 +65,8 @@ def test_few_points_are_searched_exactly():
         np.testing.assert_array_equal(found.columns, nearest(points, 5)[0])
 
 
+@pytest.mark.usefixtures("way")
 def test_the_same_clusters_from_most_of_the_neighbors():
-    need("faiss")
     X, y = make_blobs(4000, 10, centers=8, cluster_std=2.0, random_state=1)
     model = ANCMM(8, n_neighbors=12, neighbors=0.9).fit(X)
     exact = ANCMM(8, n_neighbors=12, neighbors="exact").fit(X)
@@ -96,8 +113,69 @@ def test_what_cannot_be_searched_approximately(monkeypatch):
             ANCMM(3, neighbors=0.9, **options).fit(data)
     with pytest.raises(InputError, match=r"neighbors=1\.5"):
         ANCMM(3, neighbors=1.5).fit(X)
+
+
+def test_without_faiss(monkeypatch):
+    X, _ = make_blobs(2000, 8, random_state=0)
     monkeypatch.setattr(module, "available", lambda: False)
-    with pytest.raises(InputError, match=r"bistochastic\[large\]"):
-        ANCMM(3, neighbors=0.9).fit(X)
     monkeypatch.setattr(module, "MANY", 100)
-    assert ANCMM(3).fit(X).history_[0]["recall"] == 1.0
+    model = ANCMM(3, n_neighbors=10).fit(X)
+    assert 0.95 <= model.history_[0]["recall"] <= 1.0
+    assert model.n_components_ == 3
+
+
+def test_neighbors_that_singles_cannot_tell_apart():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((20, 8)), 100, axis=0)
+    X += 1e-9 * rng.standard_normal(X.shape)
+    points = Points.of(X, "euclidean")
+    found = neighbors_of(points, 10, how=0.95)
+    assert found.recall >= 0.95
+    hits = (found.columns[:, :, None] == nearest(points, 10)[0][:, None, :]).any(axis=1)
+    assert hits.mean() > 0.93
+
+
+def _points(n=1500, d=9):
+    return np.random.default_rng(1).standard_normal((n, d)).astype(np.float32)
+
+
+def test_rounds_of_the_descent_by_text_and_by_body():
+    from bistochastic.backends import kernels
+
+    x, made = _points(), []
+    for body in (None, kernels.ON_TABLES):
+        fast = (body or {}).get
+        rng = np.random.default_rng(0)
+        lists = Lists.empty(1500, 12, x.dtype)
+        for _ in range(2):
+            order = leaves(x @ rng.standard_normal((9, 4)).astype(np.float32))
+            fast(offer_leaves, offer_leaves)(x, order, 100, lists)
+        assert lists.fresh.all()
+        for _ in range(2):
+            back = fast(standing_in, standing_in)(lists)
+            lists = fast(offer_neighbors, offer_neighbors)(x, lists, back)
+        made.append((lists, back))
+    (ours, back), (theirs, other) = made
+    np.testing.assert_array_equal(ours.columns, theirs.columns)
+    np.testing.assert_array_equal(ours.fresh, theirs.fresh)
+    np.testing.assert_allclose(ours.costs, theirs.costs, rtol=1e-5)
+    for one, two in zip(back, other, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_round_is_what_the_definition_says():
+    x = _points(200)
+    lists = Lists.empty(200, 6, x.dtype)
+    offer_leaves(x, np.arange(200), 20, lists)
+    columns, _ = standing_in(lists)
+    near = [
+        {*lists.columns[i].tolist(), *columns[i].tolist()} - {-1} for i in range(200)
+    ]
+    after = offer_neighbors(x, lists, standing_in(lists))
+    D = ((x[:, None] - x) ** 2).sum(axis=2)
+    for i in range(200):
+        offered = set().union(*(near[p] for p in near[i])) | set(lists.columns[i])
+        best = sorted(offered - {i}, key=lambda j: D[i, j])[:6]
+        assert list(after.columns[i]) == best
+    new = (after.columns[:, :, None] != lists.columns[:, None, :]).all(axis=2)
+    np.testing.assert_array_equal(after.fresh, new)

@@ -1,11 +1,13 @@
 """From points, distances or affinities to the costs of candidates."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from bistochastic.backends.costs import DenseCosts, Part, Pattern, TableCosts
+from bistochastic.backends.csr import compiled
 from bistochastic.core.errors import InputError, NotSymmetricError
 from bistochastic.core.protocols import Costs
 from bistochastic.neighbors import squared_distances
@@ -63,7 +65,8 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
         return Candidates(_all_pairs(squared_distances(points), loops))
     others = max(k + 1, WIDE * k if wanted is None else wanted) - loops
     others = min(others, n - 1)
-    found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs)
+    fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
+    found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
     columns, costs = found.columns, found.costs
     rows = np.arange(n, dtype=columns.dtype)
     if loops:

@@ -14,6 +14,7 @@ LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done agai
 AFFORDED = 1 << 29  # pairs that are looked at one by one to order ties
 ORDERED = 200_000  # points from which on their order is worth a change
 LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
+ROWS = 1 << 16  # rows measured in one go
 FLAT = 6  # columns up to which a tree is the fastest search
 SMALLEST = 1e-307  # a number whose inverse is finite
 SMALL = 1e-140  # coordinates below it have squares that vanish
@@ -93,28 +94,6 @@ def _unit_rows(X):
     return normalize(
         X.multiply(scale[:, None]).tocsr() if issparse(X) else X * scale[:, None]
     )
-
-
-def nearby_order(X):
-    """Return an order of many points in which neighbors mostly stand close by.
-
-    The leaves of a tree, one after the other: what a loop over edges needs is then
-    mostly in the cache.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Points.
-
-    Returns
-    -------
-    array of int of shape (n,)
-        The order.
-    """
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(X, leafsize=64, compact_nodes=False, balanced_tree=False)
-    return tree.indices
 
 
 def norm_of_costs(points):
@@ -199,7 +178,7 @@ def nearest(points, m, *, n_jobs=None):
     return columns[~own].reshape(n, m), costs[~own].reshape(n, m)
 
 
-def nearest_to(points, Y, m, *, n_jobs=None):
+def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     """Find the m points nearest to each row of Y.
 
     Parameters
@@ -212,6 +191,8 @@ def nearest_to(points, Y, m, *, n_jobs=None):
         How many.
     n_jobs : int, optional
         Threads, as scikit-learn counts them.
+    brute : bool, default=False
+        Whether to compare with all points, which pays for few rows of Y.
 
     Returns
     -------
@@ -227,7 +208,7 @@ def nearest_to(points, Y, m, *, n_jobs=None):
     X, metric = points.X, points.metric
     by_coordinates = metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
-    if by_coordinates and not issparse(X) and X.shape[1] <= FLAT:
+    if by_coordinates and not issparse(X) and X.shape[1] <= FLAT and not brute:
         workers = -1 if n_jobs is None else effective_n_jobs(n_jobs)
         distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=workers)
         _in_range(distances, points)
@@ -235,7 +216,9 @@ def nearest_to(points, Y, m, *, n_jobs=None):
         search = NearestNeighbors(
             n_neighbors=width,
             metric="euclidean" if by_coordinates else metric,
-            algorithm="brute" if callable(metric) else "auto",  # trees need triangles
+            algorithm="brute"
+            if brute or callable(metric)
+            else "auto",  # or by triangles
             n_jobs=n_jobs,
         ).fit(X)
         distances, columns = search.kneighbors(Y)
@@ -261,29 +244,35 @@ def nearest_to(points, Y, m, *, n_jobs=None):
     return columns.astype(kind), _in_range(costs, points)
 
 
-def measured(points, columns):
-    """Measure the distances of given neighbors, and put them in order.
+def measured(points, columns, m):
+    """Measure the distances of given neighbors, and keep the nearest in order.
 
     Parameters
     ----------
     points : Points
         The points, by coordinates.
-    columns : array of int of shape (n, m)
+    columns : array of int of shape (n, w)
         Neighbors of each point.
+    m : int
+        How many to keep, at most w.
 
     Returns
     -------
     columns : array of int of shape (n, m)
-        The same, the nearest first, ties by number.
+        The nearest of them, the nearest first, ties by number.
     costs : array of shape (n, m)
         Their squared distances, in double precision.
     """
-    n, m = columns.shape
-    rows = np.repeat(np.arange(n, dtype=columns.dtype), m)
-    costs = _between(points.X, rows, points.X, columns.ravel()).reshape(n, m)
-    order = np.lexsort((columns, costs), axis=1)
-    columns = np.take_along_axis(columns, order, axis=1)
-    return columns, _in_range(np.take_along_axis(costs, order, axis=1), points)
+    n, width = columns.shape
+    kept, costs = np.empty((n, m), dtype=columns.dtype), np.empty((n, m))
+    for a in range(0, n, ROWS):
+        tile = np.sort(columns[a : a + ROWS], axis=1)
+        rows = np.repeat(np.arange(a, a + len(tile)), width)
+        found = _between(points.X, rows, points.X, tile.ravel()).reshape(tile.shape)
+        order = np.argsort(found, axis=1, kind="stable")[:, :m]
+        kept[a : a + ROWS] = np.take_along_axis(tile, order, axis=1)
+        costs[a : a + ROWS] = np.take_along_axis(found, order, axis=1)
+    return kept, _in_range(costs, points)
 
 
 def _sizes(X):

@@ -9,15 +9,18 @@ from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from bistochastic.core.errors import InputError
+from bistochastic.descent import descent
 from bistochastic.neighbors import FLAT, SQUARED, measured, nearest, nearest_to
 
 RECALL = 0.95  # by default
 MANY = 10_000  # points from which on it pays
+LISTED = 200_000  # points up to which an inverted file is the faster one
 SEED = 0
 SAMPLED = 256  # points whose exact neighbors say what the recall is
 LISTS = 4  # times the root of n: how many lists
 TRAINED = 40  # points a list that its center is trained with
 MOST = 256  # lists looked at, at most
+DIGITS = 1e-6  # of the largest coordinate: nearer neighbors need doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Found:
     recall: float = 1.0
 
 
-def neighbors_of(points, m, *, how="auto", n_jobs=None):
+def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
     """Find the m nearest other points of every point, or most of them.
 
     Parameters
@@ -50,9 +53,11 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None):
         How many.
     how : {"auto", "exact"} or float, default="auto"
         A number is the wanted recall of an approximate search. "auto": 0.95, of many
-        points in many dimensions and where faiss is installed; else exact.
+        points in many dimensions; else exact.
     n_jobs : int, optional
         Threads, as scikit-learn counts them; all by default.
+    fast : callable, optional
+        Returns the compiled body of a text.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None):
     n, d = points.X.shape
     dense = points.metric in SQUARED and not issparse(points.X)
     if isinstance(how, str):
-        many = how == "auto" and dense and d > FLAT and n >= MANY and available()
+        many = how == "auto" and dense and d > FLAT and n >= MANY
         wanted = RECALL if many else 1.0
     else:
         wanted = float(how)
@@ -74,14 +79,12 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None):
     if wanted == 1.0:
         return Found(*nearest(points, m, n_jobs=n_jobs))
     threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    columns, recall = approximate(points.X, m, wanted, threads)
+    columns, recall = approximate(points, m, wanted, threads, fast)
     few = np.flatnonzero((columns < 0).any(axis=1))
-    kind = np.int32 if n < 2**31 else np.int64
-    columns = columns.astype(kind)
     if few.size:  # lists too short
-        full, _ = nearest_to(points, points.X[few], m + 1, n_jobs=n_jobs)
+        full, _ = nearest_to(points, points.X[few], columns.shape[1] + 1, n_jobs=n_jobs)
         columns[few] = _others(full, few)
-    return Found(*measured(points, columns), recall)
+    return Found(*measured(points, columns, m), recall)
 
 
 def available():
@@ -89,15 +92,15 @@ def available():
     return find_spec("faiss") is not None
 
 
-def approximate(X, m, wanted, threads):
+def approximate(points, m, wanted, threads, fast=lambda text: text):
     """Find most of the m nearest other points of every point.
 
-    An inverted file: points lie in lists around centers, and only the lists nearest to
-    a point are looked at, as many as the wanted recall takes on a sample.
+    By an inverted file up to 200,000 points, where faiss is installed; else by descent,
+    which grows more slowly, and if that falls short by an inverted file.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    points : Points
         Points.
     m : int
         How many neighbors.
@@ -105,23 +108,69 @@ def approximate(X, m, wanted, threads):
         Share of the true neighbors that should be found.
     threads : int
         How many.
+    fast : callable, optional
+        Returns the compiled body of a text.
+
+    Returns
+    -------
+    columns : array of int of shape (n, m) or wider
+        The neighbors, in no order; -1 where fewer were found.
+    recall : float
+        The share that was found of a sample.
+    """
+    n = points.X.shape[0]
+    rng = np.random.default_rng(SEED)
+    asked = np.sort(rng.choice(n, min(n, SAMPLED), replace=False))
+    Y = points.X[asked]
+    truth, costs = nearest_to(points, Y, m + 1, n_jobs=threads, brute=True)
+    truth, farthest = _others(truth, asked), costs[:, -1] ** 0.5
+    farthest = farthest[farthest > 0]
+
+    def recall(found):
+        return float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+
+    single = farthest.min(initial=np.inf) > DIGITS * np.abs(points.X).max()
+    x = np.ascontiguousarray(points.X, dtype=np.float32 if single else np.float64)
+    if n <= LISTED and single and available():
+        return inverted_file(x, m, wanted, threads, asked, recall)
+    columns, share = descent(x, m, wanted, lambda found: recall(found[asked]), fast)
+    if share < wanted and single and available():
+        other = inverted_file(x, m, wanted, threads, asked, recall)
+        return other if other[1] > share else (columns, share)
+    return columns, share
+
+
+def inverted_file(x, m, wanted, threads, asked, recall):
+    """Find most of the m nearest other points of every point, by faiss.
+
+    Points lie in lists around centers, and only the lists nearest to a point are looked
+    at, as many as the wanted recall takes on a sample.
+
+    Parameters
+    ----------
+    x : array of float32 of shape (n, d)
+        Points.
+    m : int
+        How many neighbors.
+    wanted : float
+        Share of the true neighbors that should be found.
+    threads : int
+        How many.
+    asked : array of int
+        The sample.
+    recall : callable
+        Tells the recall of columns found for the sample.
 
     Returns
     -------
     columns : array of int of shape (n, m)
         The neighbors, in no order; -1 where fewer were found.
-    recall : float
-        The share that was found of a sample.
+    float
+        The recall.
     """
-    if not available():
-        raise InputError(
-            "An approximate search needs faiss: pip install 'bistochastic[large]', or "
-            'pass neighbors="exact".'
-        )
     import faiss
 
-    n, d = X.shape
-    x = np.ascontiguousarray(X, dtype=np.float32)
+    n, d = x.shape
     rng = np.random.default_rng(SEED)
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(threads)
@@ -134,19 +183,17 @@ def approximate(X, m, wanted, threads):
         few = rng.choice(n, min(n, TRAINED * lists), replace=False)
         index.train(x[np.sort(few)])
         index.add(x)
-        asked = np.sort(rng.choice(n, min(n, SAMPLED), replace=False))
-        truth = _others(faiss.knn(x[asked], x, m + 1)[1], asked)  # by brute force
         index.nprobe = 2
         while True:
-            found = _others(index.search(x[asked], m + 1)[1], asked)
-            recall = _recall(found, truth)
-            if recall >= wanted or index.nprobe >= min(MOST, lists):
+            share = recall(_others(index.search(x[asked], m + 1)[1], asked))
+            if share >= wanted or index.nprobe >= min(MOST, lists):
                 break
             index.nprobe = min(math.ceil(1.4 * index.nprobe), MOST, lists)
-        _, columns = index.search(x, m + 1)
+        kind = np.int32 if n < 2**31 else np.int64
+        columns = index.search(x, m + 1)[1].astype(kind)
     finally:
         faiss.omp_set_num_threads(before)
-    return _others(columns, np.arange(n)), recall
+    return _others(columns, np.arange(n)), share
 
 
 def _others(columns, rows):
@@ -154,9 +201,3 @@ def _others(columns, rows):
     own = columns == rows[:, None]
     own[~own.any(axis=1), -1] = True
     return columns[~own].reshape(columns.shape[0], columns.shape[1] - 1)
-
-
-def _recall(found, truth):
-    """Return the share of the true neighbors that were found."""
-    hits = (found[:, :, None] == truth[:, None, :]).any(axis=1)
-    return float(hits.mean())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bistochastic import components, marcus_mapping
+from bistochastic import components, descent, marcus_mapping
 from bistochastic.backends import costs, csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
@@ -28,6 +28,9 @@ def test_every_body_has_a_test_here():
         csr.exponents,
         csr.positives,
         dense.positives,
+        descent.offer_leaves,  # in tests/test_search.py, with the next two
+        descent.offer_neighbors,
+        descent.standing_in,
     }
 
 

@@ -22,9 +22,10 @@ from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.run import Status
+from bistochastic.descent import leaves
 from bistochastic.graph.objective import approximation
 from bistochastic.graph.refine import unit_rows
-from bistochastic.neighbors import ORDERED, SQUARED, Points, nearby_order
+from bistochastic.neighbors import ORDERED, SQUARED, Points
 from bistochastic.parameters import (
     PAIRS,
     Choice,
@@ -191,9 +192,9 @@ class ANCMM(GraphClusterer):
         to, and `n_neighbors` and `candidates` are not used.
     neighbors : {"auto", "exact"} or float, default="auto"
         How neighbors are searched for. A number between 0 and 1 is the wanted recall of
-        an approximate search (faiss, ``pip install 'bistochastic[large]'``), reached on
-        a sample of points; "auto" is 0.95 from 10,000 points in more than six
-        dimensions on, if faiss is installed, else "exact".
+        an approximate search, reached on a sample of points (up to 200,000 points it is
+        faster with faiss, ``pip install 'bistochastic[large]'``); "auto" is 0.95 from
+        10,000 points in more than six dimensions on, else "exact".
     max_iter : int, default=50
         Most graphs to learn, the first one included.
     tol : float, default=1e-8
@@ -539,7 +540,7 @@ class ANCMM(GraphClusterer):
         most = max(grid(X.shape[0], c))
         order = None
         if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
-            order = nearby_order(X)
+            order = leaves(X)
             X = X[order]
         while True:
             try:
