@@ -81,25 +81,42 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
 def three_term(
     S: Any, X: np.ndarray, Y: np.ndarray, a: float, b: float, c: float
 ) -> np.ndarray:
-    """Return a S Y + b Y + c X in one pass over the entries and the vectors."""
+    """Return a S Y + b Y + c X in one pass over entries and vectors, in place of X."""
     S.n_products += 1
     matrix = S.native()
     X, Y = np.ascontiguousarray(X), np.ascontiguousarray(Y)
-    out = np.empty_like(Y)
-    _three_term(matrix.indptr, matrix.indices, matrix.data, X, Y, a, b, c, out)
-    return out
+    _three_term(matrix.indptr, matrix.indices, matrix.data, X, Y, a, b, c)
+    return X
 
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _three_term(indptr, indices, data, X, Y, a, b, c, out):  # type: ignore[no-untyped-def]
-    n, m = np.uint64(Y.shape[0]), np.uint64(Y.shape[1])
-    for i in prange(n):
+def _three_term(indptr, indices, data, X, Y, a, b, c):  # type: ignore[no-untyped-def]
+    m = np.uint64(Y.shape[1])
+    for i in prange(np.uint64(Y.shape[0])):
+        x, y = X[i], Y[i]
         for q in range(m):
-            out[i, q] = b * Y[i, q] + c * X[i, q]
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            j, w = np.uint64(indices[k]), a * data[k]
-            for q in range(m):
-                out[i, q] += w * Y[j, q]
+            x[q] = b * y[q] + c * x[q]
+        _add_rows(indptr, indices, data, a, i, Y, x)
+
+
+@njit(inline="always")
+def _add_rows(indptr, indices, data, a, i, Y, out):  # type: ignore[no-untyped-def]
+    k, end = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    m = np.uint64(Y.shape[1])
+    while k + four <= end:  # four at a time: the sums are read and written less often
+        w, y = a * data[k], Y[np.uint64(indices[k])]
+        v, z = a * data[k + one], Y[np.uint64(indices[k + one])]
+        t, r = a * data[k + two], Y[np.uint64(indices[k + two])]
+        u, s = a * data[k + three], Y[np.uint64(indices[k + three])]
+        for q in range(m):
+            out[q] += w * y[q] + v * z[q] + t * r[q] + u * s[q]
+        k += four
+    while k < end:
+        w, y = a * data[k], Y[np.uint64(indices[k])]
+        for q in range(m):
+            out[q] += w * y[q]
+        k += one
 
 
 def product(S: Any, v: np.ndarray) -> np.ndarray:
@@ -125,14 +142,10 @@ def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
-    n, m = np.uint64(V.shape[0]), np.uint64(V.shape[1])
-    for i in prange(n):
-        for q in range(m):
-            out[i, q] = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            j, w = np.uint64(indices[k]), data[k]
-            for q in range(m):
-                out[i, q] += w * V[j, q]
+    for i in prange(np.uint64(V.shape[0])):
+        sums = out[i]
+        sums[:] = 0.0
+        _add_rows(indptr, indices, data, 1.0, i, V, sums)
 
 
 def weights(S: Any, u: np.ndarray) -> np.ndarray:
@@ -342,10 +355,13 @@ def _standing_in(looked, fresh, back, back_fresh):  # type: ignore[no-untyped-de
 
 def offer_neighbors(x: np.ndarray, lists: Any, back: Any) -> Any:
     """Offer each point the neighbors of its neighbors, by all threads."""
-    parts = lists.columns.copy(), lists.costs.copy(), np.zeros_like(lists.fresh)
-    looked = min(descent.LOOKED, lists.columns.shape[1])
-    _offer_neighbors(x, looked, lists.columns, lists.fresh, *back, *parts)
-    return descent.Lists(*parts)
+    columns, costs = lists.columns.copy(), lists.costs.copy()
+    new = np.zeros_like(lists.fresh)
+    looked = min(descent.LOOKED, columns.shape[1])
+    _offer_neighbors(
+        x, looked, lists.columns, lists.fresh, back[0], back[1], columns, costs, new
+    )
+    return descent.Lists(columns, costs, new)
 
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -79,8 +79,8 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
         if lam is None:  # nothing left to try
             return
         if not found or number <= c:  # kept while there are too many
-            start = found and found.F
-            found = ky_fan(graph.S, c, labels, start=start, rng=rng)  # line 3, Eq. (11)
+            last = {"start": found.F, "guards": found.guards} if found else {}
+            found = ky_fan(graph.S, c, labels, **last, rng=rng)  # line 3, Eq. (11)
             F = _used(found, unit)
         graph = update(costs.plus(lam, F))  # lines 4-6
 
@@ -540,8 +540,7 @@ class ANCMM(GraphClusterer):
         most = max(grid(X.shape[0], c))
         order = None
         if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
-            order = leaves(X)
-            X = X[order]
+            X, order = _ordered(X)
         while True:
             try:
                 made = of_data(X, c, n_neighbors=k, most=most, **options)
@@ -626,6 +625,15 @@ class ANCMM(GraphClusterer):
             "_n_others": problem.k - (self.self_neighbor is True),
         }
         return made if problem.order is None else _back(made, problem.order)
+
+
+def _ordered(X):
+    """Return points so that neighbors mostly stand close by, and their order.
+
+    What a loop over edges needs is then mostly in the cache.
+    """
+    order = leaves(X)
+    return X[order], order
 
 
 def _back(made, order):

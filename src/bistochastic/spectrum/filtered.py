@@ -5,12 +5,14 @@ import math
 from array_api_compat import array_namespace
 
 LOWEST = -0.98  # where the damped interval ends at least
-DAMPING = math.log(1e3)  # what one filter takes off the first unwanted vector
+DAMPING = 1e3, 1e7  # what one filter takes off the first unwanted vector, or more
+SPARE = 30.0  # times what is needed
 POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
+TINY = 1e-300
 DEGREES = 6, 80  # smallest and largest degree of a filter
 
 
-def filtered(S, X, Q, wanted):
+def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
     """Yield approximations of the largest eigenpairs of S orthogonal to Q.
 
     Each round orthonormalizes the block, takes the best approximations that it holds
@@ -28,6 +30,10 @@ def filtered(S, X, Q, wanted):
         Orthonormal eigenvectors that are known.
     wanted : int
         How many pairs are wanted, at most b.
+    aim : float, default=0.0
+        The error that is wanted: a filter is as long as it takes to get there.
+    fresh : int, default=0
+        How many columns of the start know nothing, and must not set the first filter.
 
     Yields
     ------
@@ -49,7 +55,10 @@ def filtered(S, X, Q, wanted):
         error = float(xp.max(xp.sqrt(xp.sum(R * R, axis=0))))
         yield (theta, X), max(error, least)
         least = 0.0
-        X = _chebyshev(S, X, SX, float(theta[-1]), float(theta[wanted - 1]))
+        cut = float(theta[max(wanted, theta.shape[0] - fresh) - 1])
+        damping = min(max(SPARE * error / max(aim, TINY), DAMPING[0]), DAMPING[1])
+        X = _chebyshev(S, X, SX, cut, float(theta[wanted - 1]), math.log(damping))
+        fresh = 0
 
 
 def _orthonormal(X, Q):
@@ -76,17 +85,19 @@ def _basis(X):
     return xp.linalg.qr(X)[0]
 
 
-def _chebyshev(S, X, SX, cut, edge):
+def _chebyshev(S, X, SX, cut, edge, damping):
     """Apply the polynomial that is small on [-1, cut] and grows from there to 1.
 
-    `SX` is S X, known already; `edge` is the lowest value wanted; it sets the degree.
+    `SX` is S X, known already; `edge`, the lowest value wanted, and the logarithm of
+    what is to be gained there set the degree.
     """
     cut = max(cut, LOWEST)
     center, half = (cut - 1.0) / 2, (cut + 1.0) / 2
     growth = math.acosh(max((edge - center) / half, 1.0 + 1e-12))
-    degree = min(max(math.ceil(DAMPING / growth), DEGREES[0]), DEGREES[1])
+    degree = min(max(math.ceil(damping / growth), DEGREES[0]), DEGREES[1])
     sigma = first = half / (1.0 - center)
     Y = (SX - center * X) * (sigma / half)
+    X = X * 1.0  # what was yielded stays as it is
     recurrence = S.fast(three_term)
     for _ in range(degree - 1):
         after = 1.0 / (2.0 / first - sigma)
@@ -104,7 +115,7 @@ def three_term(S, X, Y, a, b, c):
     S : Graph
         Graph.
     X, Y : array of shape (n, b)
-        The last two blocks.
+        The last two blocks; the result may take the place of X.
     a, b, c : float
         Weights.
 

@@ -14,6 +14,7 @@ from bistochastic.spectrum.filtered import filtered
 SMALL = 400  # points up to which a dense eigensolver is used
 MEDIUM = 3000  # points up to which it is, where the filters take long
 GUARD = 4  # columns beyond those wanted, at least
+FRESH = 2  # of them random, in case that the start has missed a vector
 TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
 REGULAR = 1e-6  # rows that sum to one within it are those of a doubly stochastic graph
 PATIENCE, LIMIT = 12, 200  # filters, of a medium graph and of a large one
@@ -33,12 +34,15 @@ class Embedding:
         How the solver ended.
     n_products : int
         Products of S with a vector.
+    guards : array of shape (n, g), or None
+        The solver's other columns, to start the next one from.
     """
 
     F: Any
     values: np.ndarray
     status: Status
     n_products: int
+    guards: Any = None
 
     @property
     def trace(self):
@@ -46,7 +50,7 @@ class Embedding:
         return float(np.sum(self.values))
 
 
-def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
+def ky_fan(S, c, labels, *, start=None, guards=None, tol=TOLERANCE, rng=None):
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
     By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
@@ -70,6 +74,8 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
         The connected components, as `components` gives them.
     start : array of shape (n, b), optional
         Vectors to start from, such as the last F.
+    guards : array of shape (n, g), optional
+        The last solver's other columns.
     tol : float, default=1e-7
         Largest norm of S x - theta x.
     rng : numpy.random.Generator, optional
@@ -93,18 +99,25 @@ def ky_fan(S, c, labels, *, start=None, tol=TOLERANCE, rng=None):
         values = largest * _values(Q, theta)
         return Embedding(xp.concat([Q, X], axis=1), values, Status.CONVERGED, 0)
     X = S.vector((rng or np.random.default_rng(0)).standard_normal((S.n, block)))
+    fresh = 0
     if start is not None:
-        kept = min(start.shape[1], block - GUARD)
-        X = xp.concat([start[:, start.shape[1] - kept :], X[:, kept:]], axis=1)
+        kept = min(start.shape[1], rest)
+        warm = [start[:, start.shape[1] - kept :]]
+        if guards is not None and kept == rest:
+            warm.append(guards[:, : block - rest - FRESH])
+            fresh = block - sum(part.shape[1] for part in warm)
+        known = sum(part.shape[1] for part in warm)
+        X = xp.concat([*warm, X[:, known:]], axis=1)
     limit = PATIENCE if S.n <= MEDIUM else LIMIT
-    done = run(filtered(S, X, Q, rest), tol=tol, max_iter=limit)
+    steps = filtered(S, X, Q, rest, aim=tol, fresh=fresh)
+    done = run(steps, tol=tol, max_iter=limit)
     (theta, X), status = done.value, done.status
     if S.n <= MEDIUM and status is not Status.CONVERGED:
         (theta, X), status = _dense(S, Q, rest), Status.CONVERGED
     F = xp.concat([Q, X[:, :rest]], axis=1)
     products = (S.n_products - before) * block
     values = largest * _values(Q, theta[:rest])
-    return Embedding(F, values, status, products)
+    return Embedding(F, values, status, products, X[:, rest:] * 1.0)
 
 
 def smoothness(S, F):
