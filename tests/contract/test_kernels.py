@@ -9,7 +9,7 @@ from bistochastic.backends import costs, csr, dense, kernels
 from bistochastic.backends.csr import Csr
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.scaling import matching, systems
-from bistochastic.spectrum.filtered import three_term
+from bistochastic.spectrum.filtered import polynomial
 from matrices import sparse_symmetric
 
 
@@ -23,7 +23,7 @@ def test_every_body_has_a_test_here():
         matching.maximum_matching,
         systems.conjugate_gradients,
         csr.product,
-        three_term,
+        polynomial,
         csr.weights,
         csr.exponents,
         csr.positives,
@@ -65,9 +65,25 @@ def test_blocks_of_vectors(rng):
     np.testing.assert_allclose(
         kernels.product(S.native(), Y[:, ::2]), S.native() @ Y[:, ::2]
     )
-    made = kernels.three_term(S, X.copy(), Y, 2.0, -0.5, 0.3)
-    np.testing.assert_allclose(made, three_term(S, X, Y, 2.0, -0.5, 0.3))
-    assert S.n_products == 2
+
+
+@pytest.mark.parametrize(("accuracy", "rtol"), [(1e-7, 1e-9), (1e-5, 1e-4)])
+def test_polynomials(rng, accuracy, rtol):
+    S = Csr(csr_array(sparse_symmetric(rng, 60)))
+    X = rng.random((60, 7))
+    S = S.scaled(np.full(60, np.linalg.norm(S.native().toarray(), 2) ** -0.5))
+    terms = -0.1, 0.9, 8, accuracy
+    text = polynomial(S, X, S.native() @ X, *terms)
+    T = np.polynomial.Chebyshev.basis(8)
+    values, V = np.linalg.eigh(S.native().toarray())
+    exact = V @ (T((values + 0.1) / 0.9)[:, None] * (V.T @ X)) / T(1.1 / 0.9)
+    np.testing.assert_allclose(text, exact, rtol=1e-9, atol=1e-12)
+    before, kept = S.n_products, X.copy()
+    body = kernels.polynomial(S, X, S.native() @ X, *terms)
+    np.testing.assert_allclose(body, text, rtol=rtol, atol=rtol)
+    assert body.dtype == np.float64
+    assert S.n_products == before + 7
+    np.testing.assert_array_equal(X, kept)
 
 
 def test_tables(rng):

@@ -78,22 +78,43 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     return products
 
 
-def three_term(
-    S: Any, X: np.ndarray, Y: np.ndarray, a: float, b: float, c: float
+SINGLE = 1e-5  # relative errors that singles do not make
+
+
+def polynomial(
+    S: Any,
+    X: np.ndarray,
+    SX: np.ndarray,
+    center: float,
+    half: float,
+    degree: int,
+    accuracy: float,
 ) -> np.ndarray:
-    """Return a S Y + b Y + c X in one pass over entries and vectors, in place of X."""
-    S.n_products += 1
+    """Return a Chebyshev polynomial of S times X: two blocks, one pass for a degree."""
     matrix = S.native()
-    X, Y = np.ascontiguousarray(X), np.ascontiguousarray(Y)
-    _three_term(matrix.indptr, matrix.indices, matrix.data, X, Y, a, b, c)
-    return X
+    kind = np.float32 if accuracy >= SINGLE else np.float64
+    data = matrix.data.astype(kind, copy=False)
+    sigma = first = half / (1.0 - center)
+    SX *= sigma / half
+    SX -= (center * sigma / half) * X
+    X = np.array(X, dtype=kind, order="C")
+    Y = np.ascontiguousarray(SX, dtype=kind)
+    S.n_products += degree - 1
+    for _ in range(degree - 1):
+        after = 1.0 / (2.0 / first - sigma)
+        a = 2.0 * after / half
+        terms = kind(a), kind(-a * center), kind(-sigma * after)
+        _three_term(matrix.indptr, matrix.indices, data, X, Y, *terms)
+        X, Y = Y, X
+        sigma = after
+    return Y.astype(np.float64, copy=False)
 
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _three_term(indptr, indices, data, X, Y, a, b, c):  # type: ignore[no-untyped-def]
     m = np.uint64(Y.shape[1])
     for i in prange(np.uint64(Y.shape[0])):
-        x, y = X[i], Y[i]
+        x, y = X[i], Y[i]  # the result takes the place of X
         for q in range(m):
             x[q] = b * y[q] + c * x[q]
         _add_rows(indptr, indices, data, a, i, Y, x)
@@ -145,7 +166,7 @@ def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(V.shape[0])):
         sums = out[i]
         sums[:] = 0.0
-        _add_rows(indptr, indices, data, 1.0, i, V, sums)
+        _add_rows(indptr, indices, data, data.dtype.type(1), i, V, sums)
 
 
 def weights(S: Any, u: np.ndarray) -> np.ndarray:
@@ -570,7 +591,7 @@ ON_ROWS: Bodies = {
     csr.exponents: exponents,
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,
-    filtered.three_term: three_term,
+    filtered.polynomial: polynomial,
     components.search: search,
 }
 ON_TABLES: Bodies = {

@@ -9,6 +9,7 @@ DAMPING = 1e3, 1e7  # what one filter takes off the first unwanted vector, or mo
 SPARE = 30.0  # times what is needed
 POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 TINY = 1e-300
+COLUMNS = 8  # whose errors are found in one go
 DEGREES = 6, 80  # smallest and largest degree of a filter
 
 
@@ -50,15 +51,27 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         H = X.T @ SX
         theta, W = xp.linalg.eigh((H + H.T) / 2)
         theta, W = xp.flip(theta), xp.flip(W, axis=1)
-        X, SX = X @ W, SX @ W
-        R = SX[:, :wanted] - X[:, :wanted] * theta[None, :wanted]
-        error = float(xp.max(xp.sqrt(xp.sum(R * R, axis=0))))
+        X = X @ W  # one after the other: blocks are what takes memory
+        SX = SX @ W
+        error = max(_errors(X, SX, theta, wanted))
         yield (theta, X), max(error, least)
         least = 0.0
         cut = float(theta[max(wanted, theta.shape[0] - fresh) - 1])
         damping = min(max(SPARE * error / max(aim, TINY), DAMPING[0]), DAMPING[1])
-        X = _chebyshev(S, X, SX, cut, float(theta[wanted - 1]), math.log(damping))
+        degree, *interval = _filter(cut, float(theta[wanted - 1]), math.log(damping))
+        X = S.fast(polynomial)(S, X, SX, *interval, degree, aim)
         fresh = 0
+
+
+def _errors(X, SX, theta, wanted):
+    """Return the norms of S x - theta x, some columns at a time."""
+    xp = array_namespace(X)
+    errors = []
+    for a in range(0, wanted, COLUMNS):
+        some = slice(a, min(a + COLUMNS, wanted))
+        R = SX[:, some] - X[:, some] * theta[None, some]
+        errors.append(float(xp.max(xp.linalg.vector_norm(R, axis=0))))
+    return errors
 
 
 def _orthonormal(X, Q):
@@ -85,43 +98,45 @@ def _basis(X):
     return xp.linalg.qr(X)[0]
 
 
-def _chebyshev(S, X, SX, cut, edge, damping):
-    """Apply the polynomial that is small on [-1, cut] and grows from there to 1.
+def _filter(cut, edge, damping):
+    """Return degree, center and half width of a filter that is small on [-1, cut].
 
-    `SX` is S X, known already; `edge`, the lowest value wanted, and the logarithm of
-    what is to be gained there set the degree.
+    `edge`, the lowest value wanted, and the logarithm of what is to be gained there set
+    the degree.
     """
     cut = max(cut, LOWEST)
     center, half = (cut - 1.0) / 2, (cut + 1.0) / 2
     growth = math.acosh(max((edge - center) / half, 1.0 + 1e-12))
     degree = min(max(math.ceil(damping / growth), DEGREES[0]), DEGREES[1])
-    sigma = first = half / (1.0 - center)
-    Y = (SX - center * X) * (sigma / half)
-    X = X * 1.0  # what was yielded stays as it is
-    recurrence = S.fast(three_term)
-    for _ in range(degree - 1):
-        after = 1.0 / (2.0 / first - sigma)
-        a = 2.0 * after / half
-        X, Y = Y, recurrence(S, X, Y, a, -a * center, -sigma * after)
-        sigma = after
-    return Y
+    return degree, center, half
 
 
-def three_term(S, X, Y, a, b, c):
-    """Return a S Y + b Y + c X, a step of the recurrence of Chebyshev polynomials.
+def polynomial(S, X, SX, center, half, degree, accuracy):
+    """Return T((S - center I) / half) X with T the Chebyshev polynomial, T(1) being 1.
 
     Parameters
     ----------
     S : Graph
         Graph.
-    X, Y : array of shape (n, b)
-        The last two blocks; the result may take the place of X.
-    a, b, c : float
-        Weights.
+    X, SX : array of shape (n, b)
+        Block, and its product; the product may be overwritten.
+    center, half : float
+        Middle and half width of the interval where it is small.
+    degree : int
+        Its degree.
+    accuracy : float
+        Relative errors that do not matter.
 
     Returns
     -------
     array of shape (n, b)
-        The next block.
+        The block, in doubles.
     """
-    return a * S.apply(Y) + b * Y + c * X
+    sigma = first = half / (1.0 - center)
+    Y = (SX - center * X) * (sigma / half)
+    for _ in range(degree - 1):
+        after = 1.0 / (2.0 / first - sigma)
+        a = 2.0 * after / half
+        X, Y = Y, a * (S.apply(Y) - center * Y) - sigma * after * X
+        sigma = after
+    return Y

@@ -16,6 +16,7 @@ MEDIUM = 3000  # points up to which it is, where the filters take long
 GUARD = 4  # columns beyond those wanted, at least
 FRESH = 2  # of them random, in case that the start has missed a vector
 TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
+LARGE, LOOSE = 50_000, 1e-5  # points from which on that is enough, and singles do
 REGULAR = 1e-6  # rows that sum to one within it are those of a doubly stochastic graph
 PATIENCE, LIMIT = 12, 200  # filters, of a medium graph and of a large one
 
@@ -50,7 +51,7 @@ class Embedding:
         return float(np.sum(self.values))
 
 
-def ky_fan(S, c, labels, *, start=None, guards=None, tol=TOLERANCE, rng=None):
+def ky_fan(S, c, labels, *, start=None, guards=None, tol=None, rng=None):
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
     By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
@@ -76,8 +77,8 @@ def ky_fan(S, c, labels, *, start=None, guards=None, tol=TOLERANCE, rng=None):
         Vectors to start from, such as the last F.
     guards : array of shape (n, g), optional
         The last solver's other columns.
-    tol : float, default=1e-7
-        Largest norm of S x - theta x.
+    tol : float, optional
+        Largest norm of S x - theta x; by default 1e-7, and 1e-5 from 50,000 points on.
     rng : numpy.random.Generator, optional
         Draws the other vectors of the block; by default one with a fixed seed.
 
@@ -109,6 +110,7 @@ def ky_fan(S, c, labels, *, start=None, guards=None, tol=TOLERANCE, rng=None):
         known = sum(part.shape[1] for part in warm)
         X = xp.concat([*warm, X[:, known:]], axis=1)
     limit = PATIENCE if S.n <= MEDIUM else LIMIT
+    tol = tol or (TOLERANCE if S.n < LARGE else LOOSE)
     steps = filtered(S, X, Q, rest, aim=tol, fresh=fresh)
     done = run(steps, tol=tol, max_iter=limit)
     (theta, X), status = done.value, done.status
