@@ -128,7 +128,7 @@ def profile(n, spread):
     print(f"{n:,} points: {whole:.1f} s; a copy moves {copied / 1e9:.1f} GB/s")
     print("| function | calls | seconds | share | GB/s at least | of a copy |")
     print("|---|---|---|---|---|---|")
-    rows = sorted(_named(stats), key=lambda row: -row[2])[:12]
+    rows = sorted(_named(stats), key=lambda row: -row[2])[:22]
     for name, calls, own, _ in rows:
         moved = least.get(name)
         rate = moved * calls / own if moved else math.nan

@@ -49,7 +49,7 @@ class Points:
             _check_distance(X, metric)
         if metric in SQUARED and not issparse(X):
             middle = X.shape[0] // 2
-            center = np.partition(X, middle, axis=0)[middle]  # a median, and a value
+            center = np.partition(X, middle, axis=0)[middle].copy()  # a median, a value
             X = X - center
             if 0 < np.abs(X).max() < SMALL:
                 raise InputError(

@@ -155,10 +155,9 @@ def test_costs_and_the_weights_made_of_them(cost, rng):
     S = as_numpy(rows.symmetrized().native())
     np.testing.assert_allclose(S, (W + W.T) / 2, atol=1e-15)
     assert (S == S.T).all()
-    moved = rows.scaled(C.vector(u))
-    np.testing.assert_allclose(
-        moved.minus(rows).sq_norm(), ((np.outer(u, u) * W - W) ** 2).sum()
-    )
+    v, scaled = C.vector(u), np.outer(u, u) * W
+    np.testing.assert_allclose(rows.moved(v), ((scaled - W) ** 2).sum())
+    np.testing.assert_allclose(M.dot(rows, v), (np.where(W > 0, m, 0) * scaled).sum())
     np.testing.assert_allclose(rows.sq_norm(), (W**2).sum())
 
 

@@ -60,7 +60,7 @@ def test_product_and_weights(rng):
 
 def test_blocks_of_vectors(rng):
     S = Csr(csr_array(sparse_symmetric(rng, 60)))
-    X, Y = rng.random((2, 60, 7))
+    Y = rng.random((60, 7))
     np.testing.assert_allclose(kernels.product(S.native(), Y), S.native() @ Y)
     np.testing.assert_allclose(
         kernels.product(S.native(), Y[:, ::2]), S.native() @ Y[:, ::2]

@@ -1,5 +1,7 @@
 """The eigensolver: every copy of an eigenvalue, against a dense solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
@@ -117,12 +119,18 @@ def test_a_warm_start_saves_products_and_hides_nothing(rng):
     graph = Csr(S)
     _, labels = components(graph)
     cold = ky_fan(graph, 8, labels)
-    warm = ky_fan(graph, 8, labels, start=cold.F)
+    warm = ky_fan(graph, 8, labels, last=cold)
     assert warm.n_products < cold.n_products
     np.testing.assert_allclose(warm.values, cold.values, atol=1e-12)
     # a start that is exact but not the best: eigenvectors from further down
-    lower = np.linalg.eigh(S.toarray())[1][:, -30:-22]
-    misled = ky_fan(graph, 8, labels, start=lower)
+    vectors = np.linalg.eigh(S.toarray())[1]
+    for guards in (None, vectors[:, -40:-30], vectors[:, -21:-17]):
+        lower = replace(cold, F=vectors[:, -30:-22], guards=guards)
+        misled = ky_fan(graph, 8, labels, last=lower)
+        np.testing.assert_allclose(misled.values, cold.values, atol=1e-10)
+    # one that lacks a single vector
+    lower = replace(cold, F=np.delete(vectors[:, -9:], 3, axis=1))
+    misled = ky_fan(graph, 8, labels, last=lower)
     np.testing.assert_allclose(misled.values, cold.values, atol=1e-10)
 
 

@@ -86,10 +86,11 @@ class DenseCosts:
         values = np.take_along_axis(M, columns, axis=1)
         return TableCosts([Part(np.arange(self.n), columns, values)], self.n)
 
-    def dot(self, rows: Self) -> float:
-        """Return the sum of m_ij s_ij over the positive weights."""
+    def dot(self, rows: Self, u: Any = None) -> float:
+        """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
         kept = self._xp.where(rows._M > 0, self._M, self._xp.zeros_like(self._M))
-        return float(self._xp.sum(kept * rows._M))
+        kept *= rows._M
+        return float(self._xp.sum(kept) if u is None else u @ (kept @ u))
 
     def scores(self, alpha: float) -> Dense:
         """Return -m_ij / (2 alpha), symmetric where one side has no candidate."""
@@ -106,13 +107,12 @@ class DenseCosts:
             return Csr(csr_array(S))
         return Dense(S)
 
-    def scaled(self, u: Any) -> Self:
-        """Return DSD."""
-        return type(self)(u[:, None] * u[None, :] * self._M)
-
-    def minus(self, other: Self) -> Self:
-        """Return the difference."""
-        return type(self)(self._M - other._M)
+    def moved(self, u: Any) -> float:
+        """Return the squared norm of DSD - S."""
+        gap = u[:, None] * u[None, :]
+        gap -= 1.0
+        gap *= self._M
+        return float(self._xp.sum(gap * gap))
 
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
@@ -216,14 +216,14 @@ class TableCosts:
         order = xp.argsort(xp.concat([part.rows for part in self.parts]))
         return xp.concat(made)[order]
 
-    def dot(self, rows: Self) -> float:
-        """Return the sum of m_ij s_ij over the positive weights."""
+    def dot(self, rows: Self, u: Any = None) -> float:
+        """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
         xp = self._xp
-        total = 0.0
-        for mine, theirs in zip(self.parts, rows.parts, strict=True):
-            kept = xp.where(theirs.values > 0, mine.values, xp.zeros_like(mine.values))
-            total += float(xp.sum(kept * theirs.values))
-        return total
+
+        def rule(costs: Any, weights: Any, scales: Any = 1.0) -> Any:
+            return xp.where(weights > 0, costs, 0.0) * weights * scales
+
+        return self._summed(rule, rows, u=u)
 
     def scores(self, alpha: float) -> Any:
         """Return -m_ij / (2 alpha) for candidates of either side."""
@@ -245,22 +245,25 @@ class TableCosts:
         part = self.parts[0]
         return isinstance(part.values, np.ndarray) and part.pattern is not None
 
-    def scaled(self, u: Any) -> Self:
-        """Return DSD."""
-        return self._each(
-            lambda part: u[part.rows][:, None] * u[part.columns] * part.values
-        )
-
-    def minus(self, other: Self) -> Self:
-        """Return the difference to a table of the same candidates."""
-        return self._with(
-            replace(mine, values=mine.values - theirs.values)
-            for mine, theirs in zip(self.parts, other.parts, strict=True)
-        )
+    def moved(self, u: Any) -> float:
+        """Return the squared norm of DSD - S."""
+        return self._summed(lambda weights, uu: ((uu - 1.0) * weights) ** 2, u=u)
 
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
-        return sum(float(self._xp.sum(part.values**2)) for part in self.parts)
+        return self._summed(lambda values: values**2)
+
+    def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
+        """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""
+        total = 0.0
+        for parts in zip(self.parts, *(other.parts for other in others), strict=True):
+            first = parts[0]
+            for tile in tiles(*first.values.shape):
+                given = [part.values[tile] for part in parts]
+                if u is not None:
+                    given.append(u[first.rows[tile]][:, None] * u[first.columns[tile]])
+                total += float(self._xp.sum(rule(*given)))
+        return total
 
     def _by_tiles(
         self, rule: Callable[..., Any], part: Part, aligned: Any, others: Any = ()
@@ -309,14 +312,19 @@ class Pattern:
     ----------
     columns : array of int of shape (n, m)
         The candidates of each row.
+    once : bool
+        Whether it is asked for once only, and need not be kept.
     """
 
-    def __init__(self, columns: np.ndarray) -> None:
+    def __init__(self, columns: np.ndarray, *, once: bool = False) -> None:
         self.columns = columns
+        self.once = once
         self._made: Any = None
 
     def made(self, build: Callable[[np.ndarray], Any]) -> Any:
         """Return what `build` makes of the columns, the first time it is asked for."""
+        if self.once:
+            return build(self.columns)
         if self._made is None:
             self._made = build(self.columns)
         return self._made

@@ -43,7 +43,7 @@ UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
-def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
+def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None, rank=None):
     """Yield the steps of Algorithm 2, one for each pass of its while loop.
 
     Parameters
@@ -64,24 +64,28 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None):
         Whether the rows of F are divided by their lengths.
     rng : numpy.random.Generator, optional
         Starts the eigensolver.
+    rank : callable, optional
+        Says how bad a number of components is; by default, by how many it differs from
+        c.
 
     Yields
     ------
     tuple of (Step, int)
-        The step, and by how many its components differ from c.
+        The step, and how bad its number of components is.
     """
     graph, found, F, lam = first, None, None, 0.0
     while True:
         number, labels = components(graph.S)  # Theorem 3
         value = objective(graph, alpha, lam, F)
-        yield Step(graph, found, lam, number, labels, value), abs(number - c)
+        bad = rank(number) if rank else abs(number - c)
+        yield Step(graph, found, lam, number, labels, value), bad
         lam = penalty.after(lam, number, c)
         if lam is None:  # nothing left to try
             return
         if not found or number <= c:  # kept while there are too many
-            last = {"start": found.F, "guards": found.guards} if found else {}
-            found = ky_fan(graph.S, c, labels, **last, rng=rng)  # line 3, Eq. (11)
+            found = ky_fan(graph.S, c, labels, last=found, rng=rng)  # line 3, Eq. (11)
             F = _used(found, unit)
+        graph = None  # its memory is needed
         graph = update(costs.plus(lam, F))  # lines 4-6
 
 
@@ -481,9 +485,8 @@ class ANCMM(GraphClusterer):
                 penalty=self._rule(problem, c),
                 unit=problem.unit,
                 rng=self._generator(),
+                rank=partial(rank, c=c, n=n) if self.exact else None,
             )
-        if self.exact:  # too many can be joined, too few must be cut
-            steps = ((step, rank(step.number, c, n)) for step, _ in steps)
         fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
         max_iter = 1 if self.exact and c == 1 else int(self.max_iter)
         step, history = watch.followed(steps, fitted, max_iter)
@@ -643,8 +646,11 @@ def _back(made, order):
     for name in ("labels_", "scaling_", "embedding_", "alpha_"):
         made[name] = made[name][place]
     made["labels_"] = numbered(made["labels_"])
-    made["affinity_matrix_"] = made["affinity_matrix_"][place][:, place]
-    made["affinity_matrix_"].sort_indices()
+    S = made["affinity_matrix_"][place]
+    S.indices = order.astype(S.indices.dtype)[S.indices]
+    S.has_sorted_indices = False
+    S.sort_indices()
+    made["affinity_matrix_"] = S
     made["bridges_"] = order[made["bridges_"]]
     made["_points"] = made["_points"].at(place)
     return made

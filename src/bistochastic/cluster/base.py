@@ -80,6 +80,7 @@ class Watch:
             self.note(step, history)
             stop = self._told is not None and self._reported(fitted(step))
             yield step, residual
+            del step  # the next one may need its memory
             if stop:
                 return
 

@@ -71,7 +71,10 @@ class Making:
                     tol=self.tol,
                 )
             else:
-                made = self.mapped(problem, problem.costs, problem.weights(m))
+                rows = problem.weights(m)
+                if not problem.limited:
+                    del m  # its memory is needed
+                made = self.mapped(problem, problem.costs, rows)
             if problem.limited:
                 left_out = problem.open_rows(m, made.u if exact else None)
                 made = replace(made, open_rows=left_out)

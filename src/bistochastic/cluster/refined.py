@@ -79,7 +79,7 @@ def _locally_scaled(problem, loops):
         order = np.argsort(values, axis=1, kind="stable")
         values = np.take_along_axis(values, order, axis=1)
         columns = np.take_along_axis(part.columns, order, axis=1)
-        pattern = None if part.pattern is None else Pattern(columns)
+        pattern = None if part.pattern is None else Pattern(columns, once=True)
         parts.append(Part(part.rows, columns, values, pattern))
     costs = TableCosts(parts, table.n)
     alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))

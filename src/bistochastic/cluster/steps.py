@@ -174,15 +174,16 @@ def mapped(costs, rows, *, mend, scale):
     """
     S, shift, bridges = mend(rows.symmetrized())  # Eq. (16)
     done = scale(S)  # Eq. (17)
-    moved = rows.scaled(done.value)
+    u, products = done.value, S.n_products
+    S = S.scaled(u)
     changed = shift or bridges
     return Learned(
-        S=S.scaled(done.value),
-        u=done.value,
-        distance=costs.dot(moved),
+        S=S,
+        u=u,
+        distance=costs.dot(rows, u),
         residual=done.residual,
-        n_products=S.n_products,
-        epsilon=math.nan if changed else epsilon(rows, moved) / rows.sq_norm(),
+        n_products=products,
+        epsilon=math.nan if changed else epsilon(rows, u) / rows.sq_norm(),
         shift=shift,
         bridges=bridges,
     )

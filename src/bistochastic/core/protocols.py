@@ -144,8 +144,8 @@ class Costs(Protocol):
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return the vector of what `rule` makes of each row."""
 
-    def dot(self, rows: "Rows") -> float:
-        """Return the sum of m_ij s_ij over the positive weights of `rows`."""
+    def dot(self, rows: "Rows", u: Any = None) -> float:
+        """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
 
     def scores(self, alpha: float) -> Scores:
         """Return -m_ij / (2 alpha), for candidates of either of the two points."""
@@ -159,11 +159,8 @@ class Rows(Protocol):
     def symmetrized(self) -> Graph:
         """Return (S + S') / 2 of the positive weights, Eq. (16)."""
 
-    def scaled(self, u: Any) -> Self:
-        """Return DSD with D = diag(u)."""
-
-    def minus(self, other: Self) -> Self:
-        """Return the difference to weights for the same candidates."""
+    def moved(self, u: Any) -> float:
+        """Return the squared norm of DSD - S with D = diag(u)."""
 
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""

@@ -78,11 +78,12 @@ def run(
     residuals: list[float] = []
     best: Any = None
     least = mark = math.inf
-    waited = 0
+    waited = n_iter = 0
     recent: tuple[Any, ...] = ()
     status = Status.LIMIT
     with np.errstate(all="ignore"):  # what is not finite is judged here
-        for n_iter, (value, residual) in enumerate(steps, start=1):
+        for value, residual in steps:
+            n_iter += 1
             if residual is None:
                 if n_iter < max_iter:
                     continue
@@ -109,6 +110,7 @@ def run(
                 break
             if n_iter >= max_iter:
                 break
+            del value  # the next one may need its memory
     return Run(best, status, n_iter, tuple(residuals))
 
 

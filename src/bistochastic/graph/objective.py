@@ -89,22 +89,22 @@ class Approximation:
     relative_distance: float
 
 
-def epsilon(rows, moved):
+def epsilon(rows, u):
     r"""Return the bound :math:`\|D S_r D - S_r\|_F^2` of Eq. (23), by Eq. (22).
 
     Parameters
     ----------
     rows : Rows
         The solution :math:`S_r` of the relaxed problem.
-    moved : Rows
-        The same scaled, :math:`D S_r D`.
+    u : array of shape (n,)
+        The diagonal of D.
 
     Returns
     -------
     float
         The bound on how far the mapping moves the graph, squared.
     """
-    return moved.minus(rows).sq_norm()
+    return rows.moved(u)
 
 
 def stationarity(m, alpha):
@@ -163,7 +163,7 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
     known = 1.0 if done.status is Status.CONVERGED else math.nan
     least, value = (known * alpha * (G.sq_norm() - 2 * K.dot(G)) for G in (exact, S))
     away = known * max(S.sq_norm() + exact.sq_norm() - 2.0 * S.dot(exact), 0.0) ** 0.5
-    bound = epsilon(rows, rows.scaled(u))
+    bound = epsilon(rows, u)
     violations = m.reduce(partial(stationarity, alpha=alpha))
     return Approximation(
         epsilon=bound,

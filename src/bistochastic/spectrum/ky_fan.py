@@ -51,7 +51,7 @@ class Embedding:
         return float(np.sum(self.values))
 
 
-def ky_fan(S, c, labels, *, start=None, guards=None, tol=None, rng=None):
+def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
     By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
@@ -73,10 +73,8 @@ def ky_fan(S, c, labels, *, start=None, guards=None, tol=None, rng=None):
         Number of columns.
     labels : array of int of shape (n,)
         The connected components, as `components` gives them.
-    start : array of shape (n, b), optional
-        Vectors to start from, such as the last F.
-    guards : array of shape (n, g), optional
-        The last solver's other columns.
+    last : Embedding, optional
+        Of a similar graph, to start from.
     tol : float, optional
         Largest norm of S x - theta x; by default 1e-7, and 1e-5 from 50,000 points on.
     rng : numpy.random.Generator, optional
@@ -101,11 +99,11 @@ def ky_fan(S, c, labels, *, start=None, guards=None, tol=None, rng=None):
         return Embedding(xp.concat([Q, X], axis=1), values, Status.CONVERGED, 0)
     X = S.vector((rng or np.random.default_rng(0)).standard_normal((S.n, block)))
     fresh = 0
-    if start is not None:
-        kept = min(start.shape[1], rest)
-        warm = [start[:, start.shape[1] - kept :]]
-        if guards is not None and kept == rest:
-            warm.append(guards[:, : block - rest - FRESH])
+    if last is not None:
+        kept = min(last.F.shape[1], rest)
+        warm = [last.F[:, last.F.shape[1] - kept :]]
+        if last.guards is not None and kept == rest:
+            warm.append(last.guards[:, : block - rest - FRESH])
             fresh = block - sum(part.shape[1] for part in warm)
         known = sum(part.shape[1] for part in warm)
         X = xp.concat([*warm, X[:, known:]], axis=1)
