@@ -28,8 +28,9 @@ class Points:
     Attributes
     ----------
     X : array or sparse matrix of shape (n, d)
-        Doubles: around their median, so that differences keep their digits; unit rows
-        for the cosine, since 2 (1 - cos) is the squared distance of such.
+        Doubles, or singles of very many points that were given as such: around their
+        median, so that differences keep their digits; unit rows for the cosine, since
+        2 (1 - cos) is the squared distance of such.
     metric : str or callable
         The metric as given.
     center : array of shape (d,) or float
@@ -68,7 +69,7 @@ class Points:
         if self.metric == "cosine":
             return _unit_rows(X)
         if isinstance(self.center, np.ndarray):
-            return X - self.center
+            return X.astype(self.X.dtype, copy=False) - self.center
         return _as_wanted(X, self.metric)
 
 
@@ -313,10 +314,12 @@ def _between(Y, i, X, j, size=1 << 21):
     out = np.empty(i.size)
     step = max(1, size // X.shape[1])
     for a in range(0, i.size, step):
-        gap = Y[i[a : a + step]] - X[j[a : a + step]]
-        if issparse(gap):
+        here, there = Y[i[a : a + step]], X[j[a : a + step]]
+        if issparse(here):
+            gap = here - there
             out[a : a + step] = np.asarray(gap.power(2).sum(axis=1)).ravel()
         else:
+            gap = np.subtract(here, there, dtype=np.float64)
             out[a : a + step] = np.einsum("ij,ij->i", gap, gap)
     return out
 

@@ -57,9 +57,9 @@ class Csr:
         """Return the diagonal."""
         return self._S.diagonal()
 
-    def scaled(self, u: np.ndarray) -> Self:
+    def scaled(self, u: np.ndarray, *, reuse: bool = False) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
-        return self._with(self.fast(weights)(self._S, u))
+        return self._with(self.fast(weights)(self._S, u, reuse))
 
     def shifted(self, delta: Any) -> Self:
         """Return S + delta I, or S + diag(delta)."""
@@ -116,10 +116,10 @@ class Csr:
 
     def sq_norm(self, weights: np.ndarray | None = None) -> float:
         """Return the sum of the squared entries, of row i times weights[i]."""
-        squares = self._S.data**2
-        if weights is not None:
-            squares *= np.repeat(weights, np.diff(self._S.indptr))
-        return float(np.sum(squares))
+        data = self._S.data
+        if weights is None:
+            return float(data @ data)
+        return float(np.sum(data**2 * np.repeat(weights, np.diff(self._S.indptr))))
 
     def dot(self, P: Any) -> float:
         """Return the sum of k_ij p_ij over the entries of P."""
@@ -172,8 +172,8 @@ def product(S: csr_array, v: np.ndarray) -> np.ndarray:
     return S @ v
 
 
-def weights(S: csr_array, u: np.ndarray) -> np.ndarray:
-    """Return the entries (u_i u_j) s_ij of DSD in the order of S."""
+def weights(S: csr_array, u: np.ndarray, reuse: bool = False) -> np.ndarray:
+    """Return the entries (u_i u_j) s_ij of DSD in the order of S, or in their place."""
     out = np.repeat(u, np.diff(S.indptr))
     out *= u[S.indices]
     out *= S.data

@@ -47,7 +47,7 @@ class Dense:
         """Return the diagonal."""
         return self._xp.linalg.diagonal(self._S)
 
-    def scaled(self, u: Any) -> Self:
+    def scaled(self, u: Any, *, reuse: bool = False) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
         out = u[:, None] * u[None, :]
         out *= self._S

@@ -169,9 +169,9 @@ def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
         _add_rows(indptr, indices, data, data.dtype.type(1), i, V, sums)
 
 
-def weights(S: Any, u: np.ndarray) -> np.ndarray:
-    """Return the entries (u_i u_j) s_ij of DSD in the order of S."""
-    out = np.empty_like(S.data)
+def weights(S: Any, u: np.ndarray, reuse: bool = False) -> np.ndarray:
+    """Return the entries (u_i u_j) s_ij of DSD in the order of S, or in their place."""
+    out = S.data if reuse else np.empty_like(S.data)
     _weights(S.indptr, S.indices, S.data, u, out)
     return out
 
@@ -207,10 +207,10 @@ def _distances(F, rows, columns, out):  # type: ignore[no-untyped-def]
 def halves(pattern: Any, values: np.ndarray) -> csr_array:
     """Return (S + S') / 2 of the positive weights, by places that are known."""
     indptr, indices, own, mirror = pattern.made(_merged)
-    weights = np.ascontiguousarray(values).ravel()
+    weights = np.ascontiguousarray(values)
     n = len(indptr) - 1
     ends = np.zeros_like(indptr)
-    _count_halves(indptr, own, mirror, weights, ends)
+    _count_halves(indptr, indices, own, mirror, weights, ends)
     np.cumsum(ends, out=ends)
     data = np.empty(ends[-1])
     columns = np.empty(ends[-1], dtype=indices.dtype)
@@ -221,7 +221,8 @@ def halves(pattern: Any, values: np.ndarray) -> csr_array:
 def _merged(columns: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the pattern of a table and its mirror image in compressed rows.
 
-    And for every entry its place in the table and that of its mirror image, or -1.
+    And for every entry its place in its row of the table, and that of its mirror image
+    in the other row, or -1.
     """
     n, m = columns.shape
     order = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
@@ -234,8 +235,8 @@ def _merged(columns: np.ndarray) -> tuple[np.ndarray, ...]:
     np.cumsum(ends, out=ends)
     kind = np.int32 if ends[-1] < 2**31 else np.int64
     indices = np.empty(ends[-1], dtype=kind)
-    wide = np.int32 if n * m < 2**31 else np.int64
-    own, mirror = (np.empty(ends[-1], dtype=wide) for _ in range(2))
+    narrow = np.int8 if m < 2**7 else np.int16 if m < 2**15 else np.int32
+    own, mirror = (np.empty(ends[-1], dtype=narrow) for _ in range(2))
     _fill_merged(columns, order, starts, back, ends, indices, own, mirror)
     return ends.astype(kind), indices, own, mirror
 
@@ -275,27 +276,27 @@ def _fill_merged(columns, order, starts, back, ends, indices, own, mirror):  # t
             indices[place] = min(here, there)
             own[place] = mirror[place] = -1
             if here <= there:
-                own[place] = i * m + order[i, a]
+                own[place] = order[i, a]
                 a += 1
             if there <= here:
-                mirror[place] = back[b]
+                mirror[place] = back[b] % m
                 b += 1
             place += 1
 
 
 @njit(inline="always")
-def _half(own, mirror, weights):  # type: ignore[no-untyped-def]
-    here = max(weights[own], 0.0) if own >= 0 else 0.0
-    there = max(weights[mirror], 0.0) if mirror >= 0 else 0.0
+def _half(weights, i, j, own, mirror):  # type: ignore[no-untyped-def]
+    here = max(weights[i, own], 0.0) if own >= 0 else 0.0
+    there = max(weights[j, mirror], 0.0) if mirror >= 0 else 0.0
     return here / 2 + there / 2
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def _count_halves(indptr, own, mirror, weights, ends):  # type: ignore[no-untyped-def]
+def _count_halves(indptr, indices, own, mirror, weights, ends):  # type: ignore[no-untyped-def]
     for i in prange(indptr.size - 1):
         number = 0
         for k in range(indptr[i], indptr[i + 1]):
-            number += _half(own[k], mirror[k], weights) > 0.0
+            number += _half(weights, i, indices[k], own[k], mirror[k]) > 0.0
         ends[i + 1] = number
 
 
@@ -304,7 +305,7 @@ def _fill_halves(indptr, indices, own, mirror, weights, ends, columns, data):  #
     for i in prange(indptr.size - 1):
         place = ends[i]
         for k in range(indptr[i], indptr[i + 1]):
-            value = _half(own[k], mirror[k], weights)
+            value = _half(weights, i, indices[k], own[k], mirror[k])
             if value > 0.0:
                 columns[place], data[place] = indices[k], value
                 place += 1

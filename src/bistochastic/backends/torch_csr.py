@@ -62,7 +62,7 @@ class TorchCsr:
         diagonal[rows[loops]] = self._S.values()[loops]
         return diagonal
 
-    def scaled(self, u: torch.Tensor) -> Self:
+    def scaled(self, u: torch.Tensor, *, reuse: bool = False) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
         values = u[self._rows()]
         values *= u[self._S.col_indices()]

@@ -37,6 +37,7 @@ from bistochastic.parameters import (
     check_seed,
 )
 from bistochastic.scaling.marcus import LIMITS
+from bistochastic.search import MANY
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
@@ -442,6 +443,11 @@ class ANCMM(GraphClusterer):
                 f'alpha={self.alpha!r}: with metric="affinity" alpha is fixed, so that '
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
+
+    def _kinds(self, X):
+        shape = getattr(X, "shape", (0,))
+        many = self.metric in SQUARED[:3] and not issparse(X) and shape[0] >= MANY
+        return (np.float64, np.float32) if many else np.float64
 
     def _learn(self, X):
         n, c = X.shape[0], self._number(X)

@@ -188,7 +188,8 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "The index and the columns of the data frame differ, but row i and "
                 "column i must stand for the same point. If they do, pass X.to_numpy()."
             )
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        kinds = self._kinds(X)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
         if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
             raise InputError(
                 f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
@@ -203,6 +204,10 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                     f"{what}, which are not negative, but one is {least:.6g}."
                 )
         return X
+
+    def _kinds(self, X):
+        """Return the types of numbers that X may keep."""
+        return np.float64
 
     def _check_all_pairs(self, X):
         """Refuse a table of neighbors where all distances are needed."""

@@ -175,7 +175,7 @@ def mapped(costs, rows, *, mend, scale):
     S, shift, bridges = mend(rows.symmetrized())  # Eq. (16)
     done = scale(S)  # Eq. (17)
     u, products = done.value, S.n_products
-    S = S.scaled(u)
+    S = S.scaled(u, reuse=True)
     changed = shift or bridges
     return Learned(
         S=S,

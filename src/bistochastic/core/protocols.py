@@ -28,7 +28,7 @@ class Graph(Protocol):
     def diagonal(self) -> Any:
         """Return the diagonal of S as a vector."""
 
-    def scaled(self, u: Any) -> Self:
+    def scaled(self, u: Any, *, reuse: bool = False) -> Self:
         """Return DSD with D = diag(u), symmetric to the bit."""
 
     def shifted(self, delta: Any) -> Self:

@@ -26,7 +26,7 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
     S : Graph
         Symmetric, with eigenvalues between -1 and 1.
     X : array of shape (n, b)
-        Start; what goes beyond `wanted` columns should be random.
+        Start; what goes beyond `wanted` columns should be random. Overwritten.
     Q : array of shape (n, q)
         Orthonormal eigenvectors that are known.
     wanted : int
@@ -75,10 +75,10 @@ def _errors(X, SX, theta, wanted):
 
 
 def _orthonormal(X, Q):
-    """Return an orthonormal basis of X without its part in Q; twice is enough."""
-    for _ in range(2):
+    """Return an orthonormal basis of X without its part in Q; X is overwritten."""
+    for _ in range(2):  # twice is enough
         if Q.shape[1]:
-            X = X - Q @ (Q.T @ X)
+            X -= Q @ (Q.T @ X)
         X = _basis(X)
     return X
 
@@ -89,12 +89,12 @@ def _basis(X):
     Two products of tall blocks cost a fraction of a factorization.
     """
     xp = array_namespace(X)
-    size = xp.sqrt(xp.sum(X * X, axis=0))
+    G = X.T @ X
+    size = xp.sqrt(xp.linalg.diagonal(G))
     if float(xp.min(size)) > 0:
-        X = X / size
-        values, V = xp.linalg.eigh(X.T @ X)
+        values, V = xp.linalg.eigh(G / size[:, None] / size[None, :])
         if float(values[0]) > POOR * float(values[-1]):
-            return X @ (V / xp.sqrt(values))
+            return X @ (V / size[:, None] / xp.sqrt(values)[None, :])
     return xp.linalg.qr(X)[0]
 
 

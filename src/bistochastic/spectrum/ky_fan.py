@@ -110,6 +110,7 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     limit = PATIENCE if S.n <= MEDIUM else LIMIT
     tol = tol or (TOLERANCE if S.n < LARGE else LOOSE)
     steps = filtered(S, X, Q, rest, aim=tol, fresh=fresh)
+    del X  # blocks are large
     done = run(steps, tol=tol, max_iter=limit)
     (theta, X), status = done.value, done.status
     if S.n <= MEDIUM and status is not Status.CONVERGED:
@@ -137,7 +138,8 @@ def smoothness(S, F):
     """
     xp = array_namespace(F)
     degree = S.apply(S.ones())
-    return 2.0 * float(xp.sum(F * (degree[:, None] * F - S.apply(F))))
+    rows = degree * xp.vecdot(F, F) - xp.vecdot(F, S.apply(F))
+    return 2.0 * float(xp.sum(rows))
 
 
 def _regular(S):
