@@ -46,7 +46,7 @@ class Blocks:
     def diagonal(self):
         return np.concatenate([B.diagonal(k) for k, B in self._placed()])
 
-    def scaled(self, u):
+    def scaled(self, u, *, reuse=False):
         return self._each(lambda k, B: _rows(u, k, B) * u[B.indices] * B.data)
 
     def sq_norm(self, weights=None):

@@ -179,3 +179,42 @@ def test_a_round_is_what_the_definition_says():
         assert list(after.columns[i]) == best
     new = (after.columns[:, :, None] != lists.columns[:, None, :]).all(axis=2)
     np.testing.assert_array_equal(after.fresh, new)
+
+
+def test_singles_stay_singles(monkeypatch, tmp_path):
+    monkeypatch.setattr("bistochastic.cluster.ancmm.MANY", 1000)
+    X, y = make_blobs(3000, 8, centers=6, cluster_std=2.0, random_state=0)
+    X = X.astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = ANCMM(6, n_neighbors=10).fit(mapped)
+    double = ANCMM(6, n_neighbors=10).fit(X.astype(float))
+    assert model._points.X.dtype == np.float32
+    assert double._points.X.dtype == np.float64
+    np.testing.assert_array_equal(model.labels_, double.labels_)
+    assert model.affinity_matrix_.dtype == np.float64
+    for new in (X[:200], X[:200].astype(float)):
+        np.testing.assert_array_equal(model.predict(new), model.labels_[:200])
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    monkeypatch.undo()
+    few = ANCMM(6, n_neighbors=10).fit(X)  # so few are computed in doubles
+    assert few._points.X.dtype == np.float64
+
+
+def test_threads_are_limited_and_given_back():
+    from numba import get_num_threads
+
+    X, _ = make_blobs(8000, 3, centers=4, random_state=0)
+    before = get_num_threads()
+    seen = []
+
+    class Asked(ANCMM):
+        def _learn(self, X):
+            seen.append(get_num_threads())
+            return super()._learn(X)
+
+    one = Asked(4, n_neighbors=15, n_jobs=1).fit(X)
+    every = ANCMM(4, n_neighbors=15).fit(X)
+    assert seen == [1]
+    assert get_num_threads() == before
+    np.testing.assert_array_equal(one.labels_, every.labels_)

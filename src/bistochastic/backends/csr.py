@@ -1,13 +1,17 @@
 """A matrix held as a SciPy CSR array of doubles."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import csr_array, diags_array, vstack
 
 from bistochastic.core.protocols import Text
 
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
+MANY = 2_000  # rows that may have as many entries
 COMPILED = 100_000  # entries from which on compiled bodies pay for their compiler
 
 
@@ -219,6 +223,21 @@ def compiled(text: Text, entries: int, bodies: str | None = None) -> Text:
     if bodies is not None:
         body = getattr(kernels, bodies).get(text, body)
     return cast(Text, body or text)
+
+
+@contextmanager
+def using(n_jobs: int | None, rows: int) -> Iterator[None]:
+    """Let compiled bodies use so many threads, as scikit-learn counts them.
+
+    Fewer rows than `MANY` have none, and need not load a compiler.
+    """
+    if n_jobs is None or rows < MANY:
+        yield
+        return
+    from bistochastic.backends import kernels
+
+    with kernels.threads(effective_n_jobs(n_jobs)):
+        yield
 
 
 def mirrored(S: csr_array) -> bool:

@@ -10,11 +10,12 @@ fast as that, and on an idle machine nearly twice as fast.
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import config, get_num_threads, njit, prange, set_num_threads
 from scipy.sparse import csr_array
 
 from bistochastic import components, descent
@@ -565,6 +566,18 @@ def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
                 return False
             cursor[j] += 1
     return True
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Let the bodies use so many threads, at most those that there are."""
+    before = get_num_threads()
+    most = int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    set_num_threads(max(1, min(number, most)))
+    try:
+        yield
+    finally:
+        set_num_threads(before)
 
 
 def _openmp() -> bool:

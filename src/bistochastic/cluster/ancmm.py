@@ -205,7 +205,7 @@ class ANCMM(GraphClusterer):
     tol : float, default=1e-8
         Largest error of a row sum of the graph.
     n_jobs : int, optional
-        Threads of the neighbor search; all by default.
+        Threads, as scikit-learn counts them; all by default.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
     verbose : int, default=0

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from bistochastic import candidates
+from bistochastic.backends.csr import using
 from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.run import run
 from bistochastic.graph.simplex import k_nearest
@@ -174,7 +175,8 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             delattr(self, name)  # so that a fit that is broken off leaves no mixture
         self._check()
         X = self._validated(X, reset=True)
-        learned, remarks = self._learn(X)
+        with using(getattr(self, "n_jobs", None), X.shape[0]):
+            learned, remarks = self._learn(X)
         vars(self).update(learned)
         for category, remark in remarks:
             warnings.warn(remark, category, stacklevel=3)  # past the decorator

@@ -38,9 +38,9 @@ class Making:
     together: bool = False
     mapping: bool = True
 
-    def scale(self, S):
+    def scale(self, S, start=None):
         """Find the diagonal of D, Eq. (17)."""
-        return diagonal_of(S, method=self.scaling, tol=self.tol)
+        return diagonal_of(S, method=self.scaling, tol=self.tol, start=start)
 
     def first(self, problem):
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
@@ -49,17 +49,20 @@ class Making:
         rows = problem.all_costs.weigh(partial(first_weights, k=problem.k))
         return self.mapped(problem, problem.all_costs, rows)
 
-    def mapped(self, problem, costs, rows):
+    def mapped(self, problem, costs, rows, start=None):
         """Make a graph of rows of weights, lines 5 and 6."""
         if not self.mapping:
             return unmapped(costs, rows)
-        return mapped(costs, rows, mend=self._mend(problem), scale=self.scale)
+        scale = partial(self.scale, start=start)
+        return mapped(costs, rows, mend=self._mend(problem), scale=scale)
 
     def update(self, problem):
         """Return the function that makes a graph of costs, lines 4-6."""
         exact = self.graph_update == "exact"
+        last = None
 
         def update(m):
+            nonlocal last
             if exact:
                 made = coupled(
                     problem.costs,
@@ -74,7 +77,8 @@ class Making:
                 rows = problem.weights(m)
                 if not problem.limited:
                     del m  # its memory is needed
-                made = self.mapped(problem, problem.costs, rows)
+                made = self.mapped(problem, problem.costs, rows, last)
+                last = made.u
             if problem.limited:
                 left_out = problem.open_rows(m, made.u if exact else None)
                 made = replace(made, open_rows=left_out)

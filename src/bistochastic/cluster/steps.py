@@ -267,7 +267,7 @@ def _below(m, limit):
     return xp.where(m < limit, m, xp.full_like(m, xp.inf))
 
 
-def diagonal_of(S, *, method, tol):
+def diagonal_of(S, *, method, tol, start=None):
     """Find the diagonal of D, Eq. (17); where a published method gives up, go on.
 
     The solution is unique, so it does not matter who finds it.
@@ -280,6 +280,8 @@ def diagonal_of(S, *, method, tol):
         A method of the mapping.
     tol : float
         Wanted error of the row sums.
+    start : array of shape (n,), optional
+        The diagonal for a similar graph; published methods start with ones.
 
     Returns
     -------
@@ -287,9 +289,8 @@ def diagonal_of(S, *, method, tol):
         The diagonal, how it ended, and the residuals.
     """
     quick = method in ("auto", "newton")
-    done = marcus(
-        S, S.ones(), method=method, tol=tol, max_iter=None if quick else PASSES
-    )
+    u = S.ones() if start is None or not quick else start
+    done = marcus(S, u, method=method, tol=tol, max_iter=None if quick else PASSES)
     if done.status is Status.CONVERGED or quick:
         return done
     return marcus(S, done.value, method="auto", tol=tol)

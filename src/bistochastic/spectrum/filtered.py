@@ -5,8 +5,8 @@ import math
 from array_api_compat import array_namespace
 
 LOWEST = -0.98  # where the damped interval ends at least
-DAMPING = 1e3, 1e7  # what one filter takes off the first unwanted vector, or more
-SPARE = 30.0  # times what is needed
+DAMPING = 30.0, 1e7  # what one filter takes off the first unwanted vector, or more
+SPARE = 10.0  # times what is needed
 POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 TINY = 1e-300
 COLUMNS = 8  # whose errors are found in one go
