@@ -6,6 +6,7 @@ from array_api_compat import array_namespace
 
 LOWEST = -0.98  # where the damped interval ends at least
 DAMPING = 30.0, 1e7  # what one filter takes off the first unwanted vector, or more
+UNKNOWN = 0.2  # an error from which on nothing is known, not even what is needed
 SPARE = 10.0  # times what is needed
 POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 TINY = 1e-300
@@ -57,7 +58,8 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         yield (theta, X), max(error, least)
         least = 0.0
         cut = float(theta[max(wanted, theta.shape[0] - fresh) - 1])
-        damping = min(max(SPARE * error / max(aim, TINY), DAMPING[0]), DAMPING[1])
+        needed = SPARE * error / max(aim, TINY) if error < UNKNOWN else 0.0
+        damping = min(max(needed, DAMPING[0]), DAMPING[1])
         degree, *interval = _filter(cut, float(theta[wanted - 1]), math.log(damping))
         X = S.fast(polynomial)(S, X, SX, *interval, degree, aim)
         fresh = 0
