@@ -2,7 +2,8 @@
 
 Run with ``python benchmarks/growth.py [largest]``, 1,000,000 by default, some ten
 minutes: blobs in 16 dimensions, 20 clusters, k = 15, at 1,000, 10,000, ... points. Each
-fit runs in a process of its own. A stage is named after the function that does it.
+fit runs in a process of its own. A stage is named after the function that does it;
+those of the loop are seconds a step, since the number of steps is not the same.
 ``--profile n`` prints the costliest compiled loops of one fit instead, the bytes that
 each has to move at least, and how fast that is beside a plain copy by the same threads.
 """
@@ -30,6 +31,7 @@ STAGES = {
     "components": ["components.py:components"],
     "objective": ["steps.py:objective"],
 }
+LOOP = ("rows", "symmetrized", "scaling", "spectrum", "components", "objective")
 
 
 def fit(n, spread):
@@ -63,7 +65,9 @@ def one(n, spread):
     seconds["rest"] = whole - sum(seconds.values())
     seconds["whole"] = whole
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    record = {"n": n, "steps": model.n_iter_, "components": model.n_components_}
+    for name in LOOP:
+        seconds[f"{name} a step"] = seconds.pop(name) / model.n_iter_
+    record = {"n": n, "steps": model.n_iter_, "number": model.n_components_}
     record |= {"recall": model.history_[0]["recall"], "gigabytes": peak}
     print(json.dumps(record | seconds))
 
@@ -79,14 +83,15 @@ def table(largest, spread):
     counts = [f"{record['n']:,}" for record in records]
     print("| stage | " + " | ".join(counts) + " | last tenfold | exponent |")
     print("|---|" + "---|" * (len(records) + 2))
-    for name in [*STAGES, "rest", "whole", "gigabytes"]:
+    loop = [f"{name} a step" for name in LOOP]
+    for name in ["order", "search", *loop, "rest", "whole", "gigabytes"]:
         values = [record[name] for record in records]
-        cells = " | ".join(f"{value:.2f}" for value in values)
+        cells = " | ".join(f"{value:.3g}" for value in values)
         late = [(r["n"], r[name]) for r in records if r["n"] >= 10_000 and r[name] > 0]
         slope = np.polyfit(*np.log(np.array(late)).T, 1)[0] if len(late) > 1 else 0.0
         last = values[-1] / values[-2] if values[-2] else math.nan
         print(f"| {name} | {cells} | {last:.1f} | {slope:.2f} |")
-    for name in ("steps", "components", "recall"):
+    for name in ("steps", "number", "recall"):
         cells = " | ".join(f"{record[name]:.4g}" for record in records)
         print(f"| {name} | {cells} | | |")
 

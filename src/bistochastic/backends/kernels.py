@@ -79,6 +79,7 @@ def _conjugate_gradients(  # type: ignore[no-untyped-def]
     return products
 
 
+LINE = 64  # bytes of a cache line
 SINGLE = 1e-5  # relative errors that singles do not make
 
 
@@ -98,8 +99,8 @@ def polynomial(
     sigma = first = half / (1.0 - center)
     SX *= sigma / half
     SX -= (center * sigma / half) * X
-    X = np.array(X, dtype=kind, order="C")
-    Y = np.ascontiguousarray(SX, dtype=kind)
+    width = X.shape[1]
+    X, Y = _block(X, kind), _block(SX, kind)
     S.n_products += degree - 1
     for _ in range(degree - 1):
         after = 1.0 / (2.0 / first - sigma)
@@ -108,7 +109,19 @@ def polynomial(
         _three_term(matrix.indptr, matrix.indices, data, X, Y, *terms)
         X, Y = Y, X
         sigma = after
-    return Y.astype(np.float64, copy=False)
+    return np.ascontiguousarray(Y[:, :width], dtype=np.float64)
+
+
+def _block(X: np.ndarray, kind: Any) -> np.ndarray:
+    """Copy X into rows that begin where cache lines do, or inside as few as can be."""
+    n, m = X.shape
+    width = -(-m // 8) * 8
+    size = n * width * np.dtype(kind).itemsize
+    held = np.empty(size + LINE, dtype=np.uint8)
+    start = -held.ctypes.data % LINE
+    block = held[start : start + size].view(kind).reshape(n, width)
+    block[:, :m], block[:, m:] = X, 0.0
+    return block
 
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
