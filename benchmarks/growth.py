@@ -119,28 +119,27 @@ def profile(n, spread):
     """Print the costliest functions of one fit, and the traffic they cannot avoid."""
     copied = bandwidth()
     model, whole, stats = fit(n, spread)
-    S, width = model.affinity_matrix_, 24
-    entries, vectors = 12 * S.nnz, 8 * n * width
-    least = {  # bytes a call: every array once
-        "kernels.py:_three_term": entries + 3 * vectors,
-        "kernels.py:_products": entries + 2 * vectors,
-        "kernels.py:_offer_neighbors": n * (18 * 18 + 15 * 10 + 64),
-        "kernels.py:_offer_leaves": n * (2 * 18 * 9 + 64 + 8),
-        "kernels.py:_distances": n * 15 * 12 + vectors,
-        "kernels.py:_fill_halves": S.nnz * (12 + 12 + 16),
-        "kernels.py:_conjugate_gradients": None,
+    nnz = model.affinity_matrix_.nnz
+    single, double = 4 * 24 * n, 8 * 23 * n  # a block
+    table = 15 * n
+    moved = {  # bytes a call: every array once, and if every row looked up is a miss
+        "_three_term": (8 * nnz + 3 * single, nnz * 128),
+        "_products": (12 * nnz + 2 * double, nnz * 192),
+        "_offer_neighbors": (n * (2 * 18 * 9 + 15 * 5 + 64), n * (500 * 64 + 33 * 256)),
+        "_offer_leaves": (n * (2 * 18 * 9 + 64 + 8), n * (128 * 64)),
+        "_distances": (12 * table + 8 * 20 * n, table * 192),
+        "_fill_halves": (nnz * (4 + 2 + 12) + 8 * table, 2 * nnz * 64),
+        "_basis": (5 * double / 2, 0),
     }
     print(f"{n:,} points: {whole:.1f} s; a copy moves {copied / 1e9:.1f} GB/s")
-    print("| function | calls | seconds | share | GB/s at least | of a copy |")
+    print("| function | calls | seconds | share | GB/s, arrays once | and lookups |")
     print("|---|---|---|---|---|---|")
-    rows = sorted(_named(stats), key=lambda row: -row[2])[:22]
+    rows = sorted(_named(stats), key=lambda row: -row[2])[:10]
     for name, calls, own, _ in rows:
-        moved = least.get(name)
-        rate = moved * calls / own if moved else math.nan
-        print(
-            f"| {name} | {calls} | {own:.1f} | {100 * own / whole:.0f} % "
-            f"| {rate / 1e9:.1f} | {100 * rate / copied:.0f} % |"
-        )
+        once, lookups = moved.get(name.split(":")[1], (math.nan, math.nan))
+        rates = (once * calls / own / 1e9, (once + lookups) * calls / own / 1e9)
+        cells = " | ".join("" if math.isnan(rate) else f"{rate:.1f}" for rate in rates)
+        print(f"| {name} | {calls} | {own:.1f} | {100 * own / whole:.0f} % | {cells} |")
 
 
 def main():

@@ -5,7 +5,7 @@ Run with ``python benchmarks/speed.py`` (``--sets digits moons``, ``--methods ..
 letter_full.npz. The million of points: ``--sets "blobs 1000000 2.5 16 20" "blobs
 1000000 5 16 20" --methods ANCMM "faiss IVF" --repeats 1 --limit 3600``.
 Every fit runs in a process of its own, with the same threads for all; the first fit of
-a process, on 500 points, is not counted, so that nothing is compiled or loaded in it.
+a process, on 12,000 points, is not counted, so that nothing is compiled in it.
 A peer that is not installed is left out, and said.
 """
 
@@ -174,7 +174,7 @@ def one(name, method):
     )
 
     X, y, c = data(name)
-    few = np.random.default_rng(0).permutation(len(X))[:500]
+    few = np.random.default_rng(0).permutation(len(X))[:12_000]
     made(method, min(c, 10)).fit(X[few])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()

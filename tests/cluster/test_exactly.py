@@ -220,6 +220,7 @@ def test_neighbors_are_tried_up_to_the_size_of_a_cluster():
     assert grid(400, 8) == [14, 20, 28, 40]
     assert grid(400, 2) == [14, 20, 28, 40]
     assert grid(10_000, 3) == [20, 28, 40, 56]
+    assert grid(100_000, 3) == [14, 20, 28, 40]
     assert grid(5, 3) == [5, 7, 10]
 
 

@@ -143,8 +143,9 @@ class ANCMM(GraphClusterer):
     n_neighbors : int or "auto", default="auto"
         Number of neighbors k of a point in the first graph, the point itself included
         if it counts as a neighbor. "auto" tries some of 5, 7, 10, 14, 20, 28, 40 and
-        56, up to the mean size of a cluster, but at most twice the root of n, and down
-        to a third of that, and keeps the partition that agrees most with the others.
+        56, up to the mean size of a cluster, but at most twice the root of n (and 40
+        from 50,000 points on), and down to a third of that, and keeps the partition
+        that agrees most with the others.
         Where all candidates of all points are duplicates, k is doubled.
     min_cluster_size : int or "auto", default="auto"
         Smaller components are joined to others in every step, by the cheapest pair of

@@ -3,12 +3,13 @@
 import numpy as np
 
 GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
+MANY = 50_000  # points from which on the last of them is left out: it costs most
 
 
 def grid(n, c):
     """Return the numbers of neighbors to choose from.
 
-    Up to the mean size of a cluster and twice the root of n.
+    Up to the mean size of a cluster and twice the root of n; 40 of very many points.
 
     Parameters
     ----------
@@ -20,7 +21,8 @@ def grid(n, c):
     list of int
         From a third of the largest on.
     """
-    largest = min(GRID[-1], max(GRID[2], min(n / c, 2 * n**0.5)))
+    most = GRID[-1] if n < MANY else GRID[-2]
+    largest = min(most, max(GRID[2], min(n / c, 2 * n**0.5)))
     return [k for k in GRID if largest / 3 <= k <= largest]
 
 
