@@ -12,7 +12,7 @@ from bistochastic.core.errors import InputError
 from bistochastic.descent import descent
 from bistochastic.neighbors import FLAT, SQUARED, measured, nearest, nearest_to
 
-RECALL = 0.95  # by default
+RECALL, LOWER = 0.99, 0.95  # by default, of an inverted file and of descent
 MANY = 10_000  # points from which on it pays
 LISTED = 200_000  # points up to which an inverted file is the faster one
 SEED = 0
@@ -52,8 +52,9 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
     m : int
         How many.
     how : {"auto", "exact"} or float, default="auto"
-        A number is the wanted recall of an approximate search. "auto": 0.95, of many
-        points in many dimensions; else exact.
+        A number is the wanted recall of an approximate search. "auto": 0.99 of many
+        points in many dimensions, 0.95 of more than 200,000 or without faiss; else
+        exact.
     n_jobs : int, optional
         Threads, as scikit-learn counts them; all by default.
     fast : callable, optional
@@ -68,7 +69,8 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
     dense = points.metric in SQUARED and not issparse(points.X)
     if isinstance(how, str):
         many = how == "auto" and dense and d > FLAT and n >= MANY
-        wanted = RECALL if many else 1.0
+        quick = n <= LISTED and available()
+        wanted = 1.0 if not many else RECALL if quick else LOWER
     else:
         wanted = float(how)
         if not dense:

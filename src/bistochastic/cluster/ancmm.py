@@ -199,8 +199,9 @@ class ANCMM(GraphClusterer):
     neighbors : {"auto", "exact"} or float, default="auto"
         How neighbors are searched for. A number between 0 and 1 is the wanted recall of
         an approximate search, reached on a sample of points (up to 200,000 points it is
-        faster with faiss, ``pip install 'bistochastic[large]'``); "auto" is 0.95 from
-        10,000 points in more than six dimensions on, else "exact".
+        faster with faiss, ``pip install 'bistochastic[large]'``); "auto" is 0.99 from
+        10,000 points in more than six dimensions on, 0.95 from 200,000 on or without
+        faiss, else "exact".
     max_iter : int, default=50
         Most graphs to learn, the first one included.
     tol : float, default=1e-8
