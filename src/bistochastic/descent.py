@@ -29,7 +29,7 @@ class Lists:
     Attributes
     ----------
     columns : array of int of shape (n, m)
-        Their numbers, the nearest first, ties by number; -1 where none is known.
+        Their numbers, the nearest first; -1 where none is known.
     costs : array of shape (n, m)
         Their squared distances; infinite where none is known.
     fresh : array of bool of shape (n, m)
@@ -84,12 +84,14 @@ def descent(x, m, wanted, recall, fast=lambda text: text):
             order = leaves(x @ axes.astype(x.dtype))
             fast(offer_leaves)(x, order, max(LEAF, 2 * width), lists)
         grown += TREES
+        before = -1.0  # a round after new trees, whatever these gained
         while True:
-            before, reached = reached, recall(lists.columns)
+            reached = recall(lists.columns)
             if reached >= wanted:
                 return lists.columns, reached
             if reached < before + GAIN:
                 break
+            before = reached
             lists = fast(offer_neighbors)(x, lists, fast(standing_in)(lists))
     return lists.columns, reached
 
