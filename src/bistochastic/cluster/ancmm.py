@@ -465,7 +465,7 @@ class ANCMM(GraphClusterer):
             base = self._problem(X, c)
         floor = self._floor(n, c)
         variants = [(base, None)] if c == n else self._variants(base, c)
-        watch.begin(int(self.max_iter) * len(variants))
+        watch.begin(int(self.max_iter) * len(variants), len(variants))
         runs = [
             self._run(problem, refine, c, floor, watch) for problem, refine in variants
         ]

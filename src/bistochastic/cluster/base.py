@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from bistochastic import candidates
 from bistochastic.backends.csr import using
 from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.progress import Progress, tell
 from bistochastic.core.run import run
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
@@ -52,9 +53,11 @@ class Watch:
     def __post_init__(self):
         self._clock = time.perf_counter()
         self._told = None
+        self._part, self._parts = 0, 1
 
-    def begin(self, max_iter):
-        """Say that the fit begins."""
+    def begin(self, max_iter, parts=1):
+        """Say that the fit begins, with so many steps at most in so many parts."""
+        self._parts = parts
         if getattr(self.estimator, "_skl_callbacks", None):
             told = self.estimator._init_callback_context(max_subtasks=max_iter)
             told.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
@@ -105,6 +108,8 @@ class Watch:
             What is recorded of each step.
         """
         history = []
+        self._part += 1
+        tell(Progress(self._part, self._parts, 0, {}))
         watched = self.over(steps, history, fitted)
         with threadpool_limits(1, user_api="blas"):
             # blocks are narrow; two pools of threads on the same cores cost 3 to 65
@@ -123,6 +128,7 @@ class Watch:
         for record in history:
             record["kept"] = False
         history.append(step.record() | {"seconds": seconds, "kept": True})
+        tell(Progress(self._part, self._parts, len(history), history[-1]))
         if self.estimator.verbose:
             name, number = type(self.estimator).__name__, len(history)
             print(f"[{name}] step {number}: {step}, {seconds:.2f} s")

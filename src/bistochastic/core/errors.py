@@ -13,6 +13,18 @@ class InputTypeError(InputError, TypeError):
     """The input is of a kind or an element type that cannot be used."""
 
 
+class FileError(InputError):
+    """A file cannot be read: what is wrong, where in it, what to do."""
+
+
+class OutputError(FileError):
+    """A file cannot be written: what is in the way, what to do."""
+
+
+class MissingError(InputError, ImportError):
+    """A library that is needed for this is not installed."""
+
+
 class DegenerateError(InputError):
     """All candidates of every point cost the same; there is nothing to weigh.
 

@@ -1,0 +1,5 @@
+"""Runs the command line as ``python -m bistochastic``."""
+
+from bistochastic.cli import main
+
+main()

@@ -1,0 +1,373 @@
+"""What the commands `cluster` and `predict` do."""
+
+import platform
+import resource
+import sys
+import time
+from importlib.metadata import version
+
+import numpy as np
+from rich.table import Table as Grid
+from rich.text import Text
+from sklearn.metrics import adjusted_rand_score
+
+from bistochastic import ANCMM, __version__
+from bistochastic.cli.prepared import Preparation, applied, learned, scale_of
+from bistochastic.cli.talking import SHORT, remarks, shown
+from bistochastic.core.errors import FileError, InputError, several
+from bistochastic.io import (
+    read_table,
+    save,
+    write_graph,
+    write_labels,
+    write_summary,
+)
+from bistochastic.io.models import load_with_extra
+from bistochastic.io.writing import as_json, check_new
+from bistochastic.metrics import (
+    clustering_accuracy,
+    normalized_mutual_information,
+    purity,
+)
+
+SCORES = {
+    "accuracy": clustering_accuracy,
+    "nmi": normalized_mutual_information,
+    "purity": purity,
+    "ari": adjusted_rand_score,
+}
+SHOWN = 20  # clusters that are listed one by one
+STEADY, SHAKY = 0.9, 0.6  # of the agreement between numbers of neighbors
+ENDINGS = {
+    "labels": (".csv", ".tsv", ".txt", ".parquet", ".pq"),
+    "graph": (".npz", ".mtx", ".npy"),
+}
+
+
+def number_or_auto(name, text):
+    """Return a whole number, or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{name} {text!r}: write a whole number, or auto.") from None
+
+
+def cluster(
+    voice, path, reading, *, number, preparing, options, outputs, force, raw, json
+):
+    """Read, cluster, write, and say what came out.
+
+    Parameters
+    ----------
+    voice : Voice
+        Speaks.
+    path : Path
+        The file.
+    reading : dict
+        Options of `read_table`.
+    number : str
+        How many clusters.
+    preparing : dict
+        How the columns are made ready.
+    options : dict
+        Options of ANCMM.
+    outputs : dict
+        Files to write; None for those that are not wanted.
+    force, raw, json : bool
+        Whether to replace files, leave ids as they are, print JSON.
+    """
+    options = {"n_clusters": number_or_auto("--clusters", number)} | options
+    _check_outputs(voice, outputs, force)
+    if not (any(outputs.values()) or json):
+        voice.note("Only a summary will be shown; --labels FILE keeps the clusters.")
+    began = time.perf_counter()
+    with voice.stage(f"Reading {path.name}"):
+        table = read_table(path, **reading)
+    scale, said = scale_of(table, preparing["scale"])
+    rows, width = table.values.shape
+    voice.note(
+        f"{path.name}: {several(rows, 'row')}, {several(width, 'column')} used. {said}"
+    )
+    preparing = preparing | {"scale": scale, "key": reading["key"]}
+    preparation, X, kept, notes = learned(path, table, **preparing)
+    notes = table.notes + notes
+    for note in notes:
+        voice.note(note)
+    read = time.perf_counter()
+    with voice.fit(f"Clustering {several(X.shape[0], 'row')}"), remarks() as said:
+        model = ANCMM(**options).fit(X)
+    fitted = time.perf_counter()
+    truth = None if table.labels is None else np.asarray(table.labels)[kept]
+    facts = {
+        "file": str(path),
+        "rows": rows,
+        "rows_left_out": int((~kept).sum()),
+        "columns": width,
+        "scale": scale,
+        "n_clusters": model.n_clusters_,
+        "n_components": model.n_components_,
+        "sizes": np.bincount(model.labels_).tolist(),
+        "n_neighbors": model.n_neighbors_,
+        "stability": model.stability_,
+        "converged": bool(model.converged_),
+        "steps": model.n_iter_,
+        "bridges": len(model.bridges_),
+        "recall": model.history_[0].get("recall"),
+        "scores": scores(truth, model.labels_),
+        "notes": notes,
+        "warnings": said,
+        "seconds": {"read": read - began, "fit": fitted - read},
+        "peak_memory_mb": peak(),
+        "parameters": model.get_params(),
+        "versions": versions(),
+        "outputs": {name: out for name, out in outputs.items() if out},
+    }
+    for text in said:
+        voice.warn(text)
+    labels = _spread_out(model.labels_, kept)
+    if outputs["labels"]:
+        _write_labels(voice, outputs["labels"], labels, table, force, raw)
+    if outputs["graph"]:
+        with voice.stage("Writing the graph"):
+            write_graph(outputs["graph"], model.affinity_matrix_, force=force)
+        voice.wrote(outputs["graph"], "doubly stochastic graph")
+    if outputs["model"]:
+        extra = {"preparation": preparation.kept()}
+        with voice.stage("Writing the model"):
+            save(model, outputs["model"], extra=extra, force=force)
+        voice.wrote(outputs["model"], "model for `bistochastic predict`")
+    if outputs["summary"]:
+        write_summary(outputs["summary"], facts, force=force)
+        voice.wrote(outputs["summary"], "summary")
+    if json:
+        sys.stdout.write(as_json(facts))
+    else:
+        show(voice, facts, table, labels)
+    if not model.converged_:
+        sys.exit(SHORT)
+
+
+def predict(
+    voice, saved, path, reading, *, drop_missing, labels, force, raw, json, jobs
+):
+    """Read a model and a file, assign its rows, write, and say what came out.
+
+    Parameters
+    ----------
+    voice : Voice
+        Speaks.
+    saved : Path
+        The model.
+    path : Path
+        The file.
+    reading : dict
+        Options of `read_table`.
+    drop_missing : bool
+        Whether rows with missing values are left out.
+    labels : str or None
+        Where to write.
+    force, raw, json : bool
+        Whether to replace files, leave ids as they are, print JSON.
+    jobs : int or None
+        Threads.
+    """
+    _check_outputs(voice, {"labels": labels}, force)
+    model, extra = load_with_extra(saved, max_memory=reading["max_memory"])
+    preparation = _preparation(saved, model, extra)
+    key = reading["key"] or preparation.key
+    taken = reading | {"use": preparation.names, "encode": True, "key": key}
+    with voice.stage(f"Reading {path.name}"):
+        table = read_table(path, **taken)
+    X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
+    for note in notes:
+        voice.note(note)
+    if jobs is not None:
+        model.set_params(n_jobs=jobs)
+    with voice.stage(f"Assigning {several(X.shape[0], 'row')}"):
+        shares = model.predict_proba(X)
+    found = shares.argmax(axis=1)
+    confidence = np.full(len(kept), np.nan)
+    confidence[kept] = shares.max(axis=1)
+    truth = None if table.labels is None else np.asarray(table.labels)[kept]
+    sizes = np.bincount(found, minlength=model.n_clusters_).tolist()
+    facts = {
+        "file": str(path),
+        "model": str(saved),
+        "rows": len(kept),
+        "rows_left_out": int((~kept).sum()),
+        "sizes": sizes,
+        "mean_confidence": float(shares.max(axis=1).mean()),
+        "scores": scores(truth, found),
+        "notes": notes,
+        "outputs": {"labels": labels} if labels else {},
+        "versions": versions(),
+    }
+    if labels:
+        more = {"confidence": [None if c != c else round(c, 6) for c in confidence]}
+        every = _spread_out(found, kept)
+        _write_labels(voice, labels, every, table, force, raw, more)
+    if json:
+        sys.stdout.write(as_json(facts))
+        return
+    listed = ", ".join(f"cluster {i}: {size:,}" for i, size in enumerate(sizes[:SHOWN]))
+    more = ", ..." if len(sizes) > SHOWN else ""
+    voice.tell(
+        f"{several(len(found), 'row')} assigned ({listed}{more}), with a mean "
+        f"confidence of {facts['mean_confidence']:.2f}."
+    )
+    _show_scores(voice, facts["scores"])
+
+
+def _preparation(saved, model, extra):
+    """Return what was done to the columns of the model's table."""
+    held = extra.get("preparation")
+    if held is None:
+        names = getattr(model, "feature_names_in_", None)
+        if names is None:
+            names = [str(i + 1) for i in range(model.n_features_in_)]
+        return Preparation(list(names), {}, "none")
+    try:
+        return Preparation(**held)
+    except TypeError:
+        raise FileError(f"{saved} is damaged: what it says of columns.") from None
+
+
+def scores(truth, labels):
+    """Return how well clusters agree with given labels, where there are such.
+
+    Parameters
+    ----------
+    truth : array or None
+        Given labels; None where one is missing.
+    labels : array of int
+        Clusters.
+
+    Returns
+    -------
+    dict or None
+        Scores by name, and how many rows had a label.
+    """
+    if truth is None:
+        return None
+    there = np.array([t is not None and t == t for t in truth.tolist()], dtype=bool)
+    if not there.any():
+        return None
+    truth = np.array([str(t) for t in truth[there].tolist()])
+    found = {name: float(f(truth, labels[there])) for name, f in SCORES.items()}
+    return found | {"rows": int(there.sum()), "classes": len(np.unique(truth))}
+
+
+def versions():
+    """Return what made the result."""
+    names = ("numpy", "scipy", "scikit-learn")
+    found = {"bistochastic": __version__, "python": platform.python_version()}
+    return found | {name: version(name) for name in names}
+
+
+def peak():
+    """Return the most memory that this process has taken, in MB."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(held / (1e6 if sys.platform == "darwin" else 1e3))
+
+
+def _check_outputs(voice, outputs, force):
+    """Refuse what cannot be written before any work is done."""
+    wanted = {name: out for name, out in outputs.items() if out and out != "-"}
+    places = list(wanted.values())
+    for name, out in wanted.items():
+        if places.count(out) > 1:
+            raise InputError(f"{out} is named twice; each file needs its own name.")
+        endings = ENDINGS.get(name, ())
+        if endings and not out.lower().endswith(endings):
+            raise InputError(f"--{name} {out}: its name must end in {endings}.")
+        check_new(out, force)
+    voice.planned = places
+
+
+def _spread_out(labels, kept):
+    """Return labels of all rows, None for those that were left out."""
+    if kept.all():
+        return labels
+    every = np.full(kept.size, None, dtype=object)
+    every[kept] = labels.tolist()
+    return every
+
+
+def _write_labels(voice, out, labels, table, force, raw, more=None):
+    place = sys.stdout if out == "-" else out
+    marked = write_labels(
+        place, labels, ids=table.ids, id_name=table.id_name, columns=more,
+        force=force, raw=raw,
+    )  # fmt: skip
+    if out != "-":
+        voice.wrote(out, f"clusters of {several(len(labels), 'row')}")
+    if marked:
+        voice.warn(
+            f"{several(marked, 'name')} that a spreadsheet would take for a formula "
+            "got an apostrophe before it (--raw-ids leaves them)."
+        )
+
+
+def show(voice, facts, table, labels):
+    """Show the result of a fit to a person."""
+    number = facts["n_clusters"]
+    left = f" ({several(facts['rows_left_out'], 'row')} left out)"
+    voice.tell(
+        f"\n{several(number, 'cluster')} of {several(len(labels), 'row')}"
+        f"{left if facts['rows_left_out'] else ''}, with {facts['n_neighbors']} "
+        f"neighbors each:"
+    )
+    grid = Grid(box=None, pad_edge=True)
+    for name in ("cluster", "rows", "share"):
+        grid.add_column(name, justify="right")
+    sizes = facts["sizes"]
+    grid.add_column("as")
+    total = sum(sizes)
+    members = _members(table, labels, min(len(sizes), SHOWN))
+    for label, size in enumerate(sizes[:SHOWN]):
+        share = Text(f"{size / total:.1%}")
+        grid.add_row(str(label), f"{size:,}", share, Text(members[label], style="dim"))
+    voice.tell(grid)
+    if number > SHOWN:
+        voice.tell(
+            f"  ... and {number - SHOWN:,} more, of {min(sizes[SHOWN:]):,} to "
+            f"{max(sizes[SHOWN:]):,} rows."
+        )
+    if facts["parameters"]["n_neighbors"] == "auto":
+        s = facts["stability"]
+        said = "steady" if s >= STEADY else "fairly steady" if s >= SHAKY else "unsteady"
+        if s < SHAKY:
+            said += "; another number of clusters, columns or scaling may fit better"
+        voice.tell(
+            f"Agreement with other numbers of neighbors: {s:.2f} of 1 ({said})."
+        )
+    _show_scores(voice, facts["scores"])
+    seconds = facts["seconds"]
+    voice.tell(
+        f"Read in {seconds['read']:.1f} s, clustered in {seconds['fit']:.1f} s, "
+        f"{facts['peak_memory_mb']:,} MB at most."
+    )
+
+
+def _show_scores(voice, found):
+    if found:
+        voice.tell(
+            f"Against the {several(found['classes'], 'label')} of "
+            f"{several(found['rows'], 'row')}: accuracy {found['accuracy']:.1%}, NMI "
+            f"{found['nmi']:.2f}, adjusted Rand index {found['ari']:.2f}, purity "
+            f"{found['purity']:.1%}."
+        )
+
+
+def _members(table, labels, number):
+    """Return the first names of each cluster, for people."""
+    ids = table.ids if table.ids is not None else np.arange(1, len(labels) + 1)
+    what = "" if table.ids is not None else "rows "
+    said = []
+    for label in range(number):
+        first = [shown(ids[i]) for i in np.flatnonzero(labels == label)[:4]]
+        first = [name if len(name) <= 18 else name[:17] + "…" for name in first]
+        said.append(what + ", ".join(first[:3]) + (", …" if len(first) > 3 else ""))
+    return said

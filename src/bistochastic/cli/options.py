@@ -1,0 +1,176 @@
+"""The options that several commands share."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from bistochastic.core.errors import InputError
+
+SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+COLUMNS, TEXT, OUT = "Columns", "How the file is written", "Files to write"
+
+
+class Scale(StrEnum):
+    """What is done to columns of numbers."""
+
+    zscore = "zscore"
+    minmax = "minmax"
+    none = "none"
+
+
+class Fill(StrEnum):
+    """What stands for missing values."""
+
+    median = "median"
+    mean = "mean"
+
+
+class Cure(StrEnum):
+    """What to do where no scaling exists."""
+
+    stop = "raise"
+    prune = "prune"
+    regularize = "regularize"
+
+
+def size_of(text):
+    """Return a number of bytes that is written as ``8GB`` or ``500M``."""
+    if text is None:
+        return None
+    plain = text.strip().lower().removesuffix("b").removesuffix("i").strip()
+    unit = plain[-1:] if plain[-1:] in "kmgt" else ""
+    try:
+        number = float(plain.removesuffix(unit)) * SIZES[unit]
+    except ValueError:
+        number = 0
+    if not number >= 1:
+        raise InputError(f"--max-memory {text!r}: write it as 8GB or 500MB.")
+    return int(number)
+
+
+File = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV, Parquet, NPY, NPZ, MTX, MAT or H5AD; - is standard input.",
+        show_default=False,
+    ),
+]
+Use = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to use: names, or patterns as 'gene_*'; all by default.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out.", rich_help_panel=COLUMNS),
+]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", help="Column that names the rows.", rich_help_panel=COLUMNS),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        help="Column to compare the clusters with; it is not used to find them.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Encode = Annotated[
+    bool,
+    typer.Option(
+        "--encode",
+        help="Take columns of texts as categories; two texts are at distance 1.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing",
+        help="Leave out rows with missing values.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        help="Array of an NPZ or MAT file; X, or an entry of obsm or layers, of H5AD.",
+        rich_help_panel=TEXT,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="csv, parquet, npy, ..., if the name does not tell.",
+                 rich_help_panel=TEXT),
+]  # fmt: skip
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Between fields; found by itself if it is , ; | or a tab.",
+        rich_help_panel=TEXT,
+    ),
+]
+Decimal = Annotated[
+    str, typer.Option(help="The decimal point: . or ,", rich_help_panel=TEXT)
+]
+Encoding = Annotated[
+    str,
+    typer.Option(help="As latin-1, cp1252 or utf-16.", rich_help_panel=TEXT),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line has names; by default, if it is not all numbers.",
+        rich_help_panel=TEXT,
+        show_default=False,
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A text that stands for a missing value, as '?', besides NA, NaN, null "
+        "and nothing.",
+        rich_help_panel=TEXT,
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        help="What reading may take, as 8GB; half of the memory by default.",
+        rich_help_panel=TEXT,
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="Clusters of the rows, as .csv, .tsv or .parquet; - is standard output.",
+        rich_help_panel=OUT,
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Write over files.", rich_help_panel=OUT),
+]
+RawIds = Annotated[
+    bool,
+    typer.Option(
+        "--raw-ids",
+        help="Leave ids that a spreadsheet would take for formulas as they are.",
+        rich_help_panel=OUT,
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Say more, and where an error arose.")
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Starts the eigensolver; the same gives the same.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Threads; all by default.")]

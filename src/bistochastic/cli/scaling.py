@@ -1,0 +1,218 @@
+"""What the command `scale` does."""
+
+import shutil
+import sys
+import time
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from bistochastic import Status, marcus_mapping
+from bistochastic.cli.talking import SHORT, remarks
+from bistochastic.core.errors import FileError, InputError, listed, several
+from bistochastic.io import read_matrix, write_graph, write_labels
+from bistochastic.io.hdf import write_weights
+from bistochastic.io.reading import kind_of
+from bistochastic.io.writing import as_json, beside, check_new
+
+DIAGONALS = 2  # that cooler leaves out of a map of contacts
+COOLS = (".cool", ".mcool")
+
+
+def scale(
+    voice, path, reading, *, options, ignore_diags, min_nnz, out, weights, column,
+    force, json,
+):  # fmt: skip
+    """Read a matrix, scale it, write, and say what came out.
+
+    Parameters
+    ----------
+    voice : Voice
+        Speaks.
+    path : Path
+        The file.
+    reading : dict
+        Options of `read_matrix`.
+    options : dict
+        Options of `marcus_mapping`.
+    ignore_diags, min_nnz : int
+        What to leave out of the matrix.
+    out, weights : str or None
+        Files to write.
+    column : str
+        Name of the weights in a COOL file.
+    force, json : bool
+        Whether to replace files, print JSON.
+    """
+    cool = kind_of(path, reading["format"]) == "cool"
+    _check_outputs(voice, path, cool, out, weights, force)
+    for name, value in (
+        ("unsupported", "prune" if cool else "raise"),
+    ):
+        options = options | {name: options[name] or value}
+    if ignore_diags is None:
+        ignore_diags = DIAGONALS if cool else 0
+    with voice.stage(f"Reading {path.name}"):
+        S, names = read_matrix(path, **_of_kind(path, reading))
+    n = S.shape[0]
+    S, left = _without(S, ignore_diags, min_nnz)
+    voice.note(_said(path, S, ignore_diags, min_nnz, left))
+    began = time.perf_counter()
+    with voice.stage(f"Scaling {several(n, 'row')}"), remarks() as said:
+        done = marcus_mapping(S, **options)
+    seconds = time.perf_counter() - began
+    u = np.asarray(done.scaling, dtype=np.float64)
+    used = u > 0
+    pairs = int(done.support.unsupported[0].size) if done.dropped.size < n else 0
+    facts = {
+        "file": str(path),
+        "rows": n,
+        "entries": int(S.nnz if issparse(S) else np.count_nonzero(S)),
+        "support": done.support.kind,
+        "zero_rows": len(done.support.zero_rows),
+        "status": done.status.value,
+        "converged": done.status is Status.CONVERGED,
+        "residual": done.residual,
+        "iterations": done.n_iter,
+        "products": done.n_products,
+        "dropped_rows": int(done.dropped.size),
+        "unsupported_entries": pairs,
+        "shift": done.shift,
+        "scaling_least": float(u[used].min()) if used.any() else None,
+        "scaling_most": float(u[used].max()) if used.any() else None,
+        "ignored_diagonals": ignore_diags,
+        "warnings": said,
+        "seconds": seconds,
+        "outputs": {k: v for k, v in {"out": out, "weights": weights}.items() if v},
+    }
+    for text in said:
+        voice.warn(text)
+    held = np.where(used, u, np.nan)
+    if out and out.lower().partition("::")[0].endswith(COOLS):
+        _write_cool(voice, path, out, column, held, facts, options, min_nnz, force)
+    elif out:
+        with voice.stage("Writing the matrix"):
+            write_graph(out, done.matrix, force=force)
+        voice.wrote(out, "doubly stochastic matrix")
+    if weights:
+        _write_weights(voice, weights, names, held, force)
+    if json:
+        sys.stdout.write(as_json(facts))
+    else:
+        _show(voice, facts, done)
+    if not facts["converged"]:
+        sys.exit(SHORT)
+
+
+def _of_kind(path, reading):
+    """Return the options that a kind of file understands."""
+    if kind_of(path, reading["format"]) == "csv":
+        return {k: v for k, v in reading.items() if k != "key"}
+    return {k: reading[k] for k in ("key", "format", "max_memory")}
+
+
+def _check_outputs(voice, path, cool, out, weights, force):
+    """Refuse what cannot be written before any work is done."""
+    if out:
+        place, _, group = out.partition("::")
+        if group:
+            raise InputError(f"--out {out}: name the file alone.")
+        ending = place.lower()
+        if ending.endswith(COOLS) and not cool:
+            raise InputError(f"--out {out}: only a COOL file can get weights.")
+        if not ending.endswith((".npz", ".mtx", ".npy", *COOLS)):
+            raise InputError(f"--out {out}: its name must end in .npz, .mtx, .npy or .cool.")
+    if weights and weights != "-":
+        if not weights.lower().endswith((".csv", ".tsv", ".txt", ".parquet", ".pq")):
+            raise InputError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
+    for place in (out, weights):
+        if place and place != "-":
+            check_new(place, force)
+            voice.planned.append(place)
+
+
+def _without(S, diagonals, least):
+    """Return a matrix without its middle diagonals and its emptiest rows."""
+    if not diagonals and not least:
+        return S, np.empty(0, dtype=int)
+    entries = csr_array(S).tocoo()
+    i, j = entries.coords
+    kept = (np.abs(i - j) >= diagonals) & (entries.data != 0)
+    filled = np.bincount(i[kept], minlength=S.shape[0])
+    poor = filled < least
+    kept &= ~(poor[i] | poor[j])
+    made = csr_array((entries.data[kept], (i[kept], j[kept])), shape=S.shape)
+    return (made if issparse(S) else made.toarray()), np.flatnonzero(poor & (filled > 0))
+
+
+def _said(path, S, diagonals, least, left):
+    n = S.shape[0]
+    entries = S.nnz if issparse(S) else np.count_nonzero(S)
+    said = f"{path.name}: {n:,} x {n:,}, {several(int(entries), 'entry', 'entries')}"
+    if diagonals:
+        what = "the diagonal" if diagonals == 1 else f"the {diagonals} middle diagonals"
+        said += f" without {what} and beside (--ignore-diags)"
+    if left.size:
+        said += f", {several(left.size, 'row')} with fewer than {least} left out"
+    return said + "."
+
+
+def _write_cool(voice, path, out, column, weights, facts, options, min_nnz, force):
+    """Write a copy of a map with the weights of its bins."""
+    source, _, group = str(path).partition("::")
+    kept = {
+        "tol": options["tol"] or 1e-10,
+        "min_nnz": min_nnz,
+        "ignore_diags": facts["ignored_diagonals"],
+        "cis_only": False,
+        "divisive_weights": False,
+        "scale": 1.0,
+        "converged": facts["converged"],
+        "var": facts["residual"] ** 2,
+        "generated_by": "bistochastic",
+    }
+    with voice.stage("Writing the map"), beside(out, force) as place:
+        shutil.copyfile(source, place)
+        try:
+            write_weights(place, group, column, weights, kept)
+        except (OSError, ValueError, KeyError) as error:
+            raise FileError(f"{out}: weights cannot be written: {error}") from None
+    voice.wrote(out, f"map with the column {column!r} of weights")
+
+
+def _write_weights(voice, out, names, weights, force):
+    """Write the weight of each row."""
+    n = len(weights)
+    ids = np.arange(1, n + 1) if names is None else np.array(names, dtype=object)
+    listed_ = [None if w != w else float(w) for w in weights]
+    place = sys.stdout if out == "-" else out
+    write_labels(place, listed_, ids=ids, value_name="weight", force=force)
+    if out != "-":
+        voice.wrote(out, f"weights of {several(n, 'row')}")
+
+
+def _show(voice, facts, done):
+    """Show how a scaling went to a person."""
+    voice.tell(f"\nSupport: {facts['support']}. {done.support}")
+    voice.tell(
+        f"Status: {facts['status']} ({facts['residual']:.1e}), "
+        f"{several(facts['products'], 'product')}, {facts['seconds']:.2f} s."
+    )
+    if facts["dropped_rows"]:
+        voice.tell(
+            f"Left zero: {several(facts['dropped_rows'], 'row')} "
+            f"({listed(done.dropped + 1)}), {facts['zero_rows']:,} of them without an "
+            "entry; their weight is not a number."
+        )
+    if facts["unsupported_entries"] and facts["support"] != "total":
+        voice.tell(
+            f"{several(facts['unsupported_entries'], 'entry', 'entries')} lie in no "
+            "doubly stochastic matrix and were left out."
+        )
+    if facts["shift"]:
+        voice.tell(f"Added to the diagonal: {facts['shift']:.3g}.")
+    if facts["scaling_least"] is not None:
+        voice.tell(
+            f"Scaling u from {facts['scaling_least']:.3g} to "
+            f"{facts['scaling_most']:.3g}; M = u_i s_ij u_j has row sums of one."
+        )

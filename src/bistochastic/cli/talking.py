@@ -1,0 +1,229 @@
+"""What the command line says, and how it ends when something is in the way."""
+
+import os
+import signal
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from bistochastic.core.errors import InputError, OutputError
+from bistochastic.core.progress import heard
+
+DONE, BUG, USAGE, INPUT, OUTPUT, SHORT = 0, 1, 2, 3, 4, 5
+INTERRUPTED, TERMINATED, CLOSED = 130, 143, 141
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asked the program to end."""
+
+
+class Voice:
+    """Speaks to people: results on one stream, all else on the other.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to say nothing but errors.
+    verbose : bool
+        Whether to say more.
+    data : bool
+        Whether standard output is taken by labels or JSON.
+    """
+
+    def __init__(self, quiet=False, verbose=False, data=False):
+        self.quiet, self.verbose = quiet, verbose
+        self.err = Console(stderr=True, highlight=False, soft_wrap=not _terminal(2))
+        out = Console(highlight=False, soft_wrap=not _terminal(1))
+        self.out = self.err if data else out
+        self.written = []
+        self.planned = []
+
+    def note(self, text, style="dim"):
+        """Say something on the way."""
+        if not self.quiet:
+            self.err.print(Text(shown(text), style))
+
+    def warn(self, text):
+        """Say something that should be heeded."""
+        if not self.quiet:
+            self.err.print(Text.assemble(("Note: ", "yellow"), shown(text)))
+
+    def fail(self, text):
+        """Say what went wrong."""
+        self.err.print(Text.assemble(("Error: ", "bold red"), shown(text)))
+
+    def tell(self, thing=""):
+        """Say something of the result."""
+        if not self.quiet:
+            self.out.print(Text(shown(thing)) if isinstance(thing, str) else thing)
+
+    def wrote(self, path, what):
+        """Remember that a file is complete, and say so."""
+        self.written.append(str(path))
+        self.note(f"Written: {path} ({what})")
+
+    def ends(self):
+        """Return what was kept, as a sentence."""
+        if self.written:
+            return f"Complete: {', '.join(self.written)}; nothing is half-written."
+        if self.planned:
+            return "No file was written, and none was changed."
+        return "Nothing is lost: no file was to be written."
+
+    @contextmanager
+    def stage(self, text):
+        """Show that something takes a while."""
+        with self._bar() as bar:
+            bar.add_task(shown(text), total=None)
+            yield
+
+    @contextmanager
+    def fit(self, text):
+        """Show how far a fit has come, with an estimate."""
+        with self._bar(TimeRemainingColumn()) as bar:
+            task = bar.add_task(f"{shown(text)}: neighbors", total=None)
+
+            def follow(progress):
+                said = ""
+                if progress.parts > 1:
+                    said = f" {progress.part} of {progress.parts}"
+                if progress.record:
+                    number = progress.record.get("n_components")
+                    said += f", step {progress.step}, {number} components"
+                bar.update(
+                    task,
+                    total=1.0,
+                    completed=progress.fraction,
+                    description=f"{shown(text)}: graph{said}",
+                )
+                if self.verbose and progress.record:
+                    record = progress.record
+                    bar.console.print(
+                        f"  {said.strip(', ')}: lambda {record.get('penalty', 0):.3g}, "
+                        f"{record['seconds']:.2f} s",
+                        style="dim",
+                    )
+
+            with heard(follow):
+                yield
+
+    def _bar(self, *columns):
+        return Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            *columns,
+            console=self.err,
+            transient=True,
+            disable=self.quiet or not self.err.is_terminal,
+        )
+
+
+def shown(text):
+    """Return a text without characters that could steer a terminal."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
+        for c in str(text)
+    )
+
+
+def _terminal(number):
+    return os.isatty(number) if _open(number) else False
+
+
+def _open(number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def guarded(voice):
+    """End with a sentence and a number, whatever happens.
+
+    Parameters
+    ----------
+    voice : Voice
+        Says it.
+    """
+    began = time.perf_counter()
+
+    def ended(number, frame):
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    except Terminated:
+        voice.fail(f"Stopped from outside (SIGTERM). {voice.ends()}")
+        sys.exit(TERMINATED)
+    except KeyboardInterrupt:
+        after = time.perf_counter() - began
+        voice.fail(f"Interrupted after {after:.0f} s. {voice.ends()}")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(CLOSED)
+    except OutputError as error:
+        voice.fail(f"{error} {voice.ends() if voice.written else ''}".strip())
+        sys.exit(OUTPUT)
+    except MemoryError as error:
+        voice.fail(f"There is not enough memory. {error} {voice.ends()}")
+        sys.exit(INPUT)
+    except InputError as error:
+        voice.fail(str(error))
+        sys.exit(INPUT)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        voice.fail(f"{name}{error.strerror or error}. {voice.ends()}")
+        sys.exit(INPUT)
+    except ValueError as error:  # of scikit-learn, about data
+        if voice.verbose:
+            voice.err.print_exception()
+        voice.fail(str(error))
+        sys.exit(INPUT)
+    except Exception as error:
+        if voice.verbose:
+            voice.err.print_exception()
+        voice.fail(
+            f"{type(error).__name__}: {error}. This is an error of bistochastic, not "
+            f"of yours; --verbose shows where. {voice.ends()}"
+        )
+        sys.exit(BUG)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def remarks():
+    """Collect what is warned about in the block, as sentences.
+
+    Yields
+    ------
+    list of str
+        Filled when the block ends.
+    """
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield said
+    for warning in caught:
+        if issubclass(warning.category, UserWarning | RuntimeWarning):
+            text = str(warning.message)
+            if text not in said:
+                said.append(text)

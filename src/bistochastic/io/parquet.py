@@ -1,0 +1,137 @@
+"""Parquet tables, read in batches into an array that is there already."""
+
+import numpy as np
+
+from bistochastic.core.errors import FileError
+from bistochastic.io import categories
+from bistochastic.io.limits import check_size
+from bistochastic.io.optional import needed
+from bistochastic.io.table import Column, Table, unique_names
+
+ROWS = 1 << 15
+
+
+def read_parquet(path, roles, limit):
+    """Read a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    roles : Roles
+        Which columns to use, and for what.
+    limit : int
+        Bytes that its numbers may take.
+
+    Returns
+    -------
+    Table
+        The columns that are used.
+    """
+    pa, pq = needed("pyarrow", path), needed("pyarrow.parquet", path)
+    try:
+        with pq.ParquetFile(path, memory_map=True) as file:
+            return _read(path, file, roles, limit)
+    except pa.ArrowException as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FileError(
+            f"{path} is not a Parquet file, or is damaged: {said}"
+        ) from None
+    except (OSError, ValueError, UnicodeError) as error:
+        if isinstance(error, FileError | FileNotFoundError | PermissionError):
+            raise
+        raise FileError(f"{path} is damaged: {error}") from None
+
+
+def _read(path, file, roles, limit):
+    schema = file.schema_arrow
+    names, notes = unique_names(path, schema.names)
+    use, name, label = roles.of(path, names)
+    n = file.metadata.num_rows
+    if not n:
+        raise FileError(f"{path} has no rows.")
+    kinds = _checked(path, schema, names, use, roles)
+    check_size(path, 8 * n * len(use), limit, f"{n:,} rows of numbers")
+    values = np.empty((n, len(use)))
+    words = {
+        place: categories.Categories(path, names[place])
+        for place in use
+        if kinds[place] == "text"
+    }
+    apart = {p: np.empty(n, dtype=object) for p in (name, label) if p is not None}
+    for start, batch in _batches(path, file, n):
+        rows = slice(start, start + batch.num_rows)
+        for at, place in enumerate(use):
+            column = batch.column(place)
+            if place in words:
+                values[rows, at] = words[place].codes(column)
+            else:
+                values[rows, at] = _numbers(path, names[place], column, start)
+        for place, held in apart.items():
+            held[rows] = batch.column(place).to_pylist()
+    columns = [
+        Column(
+            names[place],
+            words[place].ordered(values[:, at]) if place in words else None,
+        )
+        for at, place in enumerate(use)
+    ]
+    return Table(
+        values,
+        tuple(columns),
+        ids=apart.get(name),
+        id_name="row" if name is None else names[name],
+        labels=apart.get(label),
+        notes=notes + categories.note(columns),
+    )
+
+
+def _batches(path, file, n):
+    """Yield (first row, batch) for some rows at a time."""
+    start = 0
+    for batch in file.iter_batches(ROWS, use_threads=False):
+        if start + batch.num_rows > n:
+            break
+        yield start, batch
+        start += batch.num_rows
+    if start != n:
+        raise FileError(f"{path} is damaged: it has not the {n:,} rows that it says.")
+
+
+def _checked(path, schema, names, use, roles):
+    """Return the kind of each column that is used; refuse those that are none."""
+    pt = needed("pyarrow").types
+    kinds, wrong = {}, []
+    for place in use:
+        kind = schema.field(place).type
+        kind = kind.value_type if pt.is_dictionary(kind) else kind
+        number = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+        if number or pt.is_boolean(kind) or pt.is_null(kind):
+            kinds[place] = "number"
+        elif pt.is_string(kind) or pt.is_large_string(kind):
+            kinds[place] = "text"
+            if not roles.encode:
+                wrong.append(place)
+        else:
+            raise FileError(
+                f"{path}: column {names[place]!r} holds {kind}, not numbers. Leave it "
+                "out (--drop), or make columns of numbers of it."
+            )
+    if wrong:
+        said = f"{path}: column {names[wrong[0]]!r} holds texts, which"
+        raise categories.refused(said, [names[place] for place in wrong[1:]])
+    return kinds
+
+
+def _numbers(path, name, column, start):
+    pa, pc = needed("pyarrow"), needed("pyarrow.compute")
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    made = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    infinite = np.flatnonzero(np.isinf(made))
+    if infinite.size:
+        raise FileError(
+            f"{path}: row {start + infinite[0] + 1} of column {name!r} is infinite, "
+            "and values must be finite."
+        )
+    return made

@@ -1,0 +1,251 @@
+"""Files in: which reader reads a file, by its name."""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bistochastic.core.errors import FileError, listed
+from bistochastic.io import arrays, hdf
+from bistochastic.io.limits import memory_limit
+from bistochastic.io.parquet import read_parquet
+from bistochastic.io.table import Roles, check_numbers, plain, selected
+from bistochastic.io.text import Layout, read_text
+
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".tab": "csv",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".mat": "mat",
+    ".h5ad": "h5ad", ".cool": "cool", ".mcool": "cool",
+}  # fmt: skip
+INSTEAD = {
+    ".xlsx": "Save the sheet as CSV.",
+    ".xls": "Save the sheet as CSV.",
+    ".ods": "Save the sheet as CSV.",
+    ".json": "Save the rows as CSV or Parquet.",
+    ".feather": "Save it as Parquet.",
+    ".rds": "In R, write.csv(x, file) writes a table.",
+    ".pkl": "Pickles run code when they are read. Save the numbers as NPY or Parquet.",
+    ".pickle": "Pickles run code when they are read. Save the numbers as NPY or CSV.",
+    ".joblib": "Joblib files run code when they are read. Save the numbers as NPY.",
+}
+
+
+def kind_of(path, given=None):
+    """Return what kind of file it is.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    given : str, optional
+        The kind that was asked for.
+
+    Returns
+    -------
+    str
+        One of the kinds.
+    """
+    kinds = list(dict.fromkeys(KINDS.values()))
+    if given is not None:
+        kind = KINDS.get(f".{given.lower().lstrip('.')}")
+        if kind is None:
+            raise FileError(f"There is no format {given!r}; use {listed(kinds, 9)}.")
+        return kind
+    name = path.name.partition("::")[0].lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    ending = Path(name).suffix
+    if ending not in KINDS:
+        hint = INSTEAD.get(ending, "If it is one of these, say so with --format.")
+        raise FileError(
+            f"{path}: files that are read are CSV, TSV, Parquet, NPY, NPZ, MTX, MAT, "
+            f"H5AD and COOL, by the end of their names. {hint}"
+        )
+    return KINDS[ending]
+
+
+def _checked(path):
+    """Return the path of a file that is there."""
+    path = Path(path)
+    file = Path(str(path).partition("::")[0])
+    if not file.exists():
+        near = [p.name for p in file.parent.glob("*")] if file.parent.is_dir() else []
+        from difflib import get_close_matches
+
+        close = get_close_matches(file.name, near, 3)
+        hint = f" Perhaps {listed(close)}?" if close else ""
+        raise FileError(f"{file}: there is no such file.{hint}")
+    if file.is_dir():
+        raise FileError(f"{file} is a folder; name a file.")
+    try:
+        with file.open("rb") as stream:
+            begun = bool(stream.read(1))
+    except OSError as error:
+        raise FileError(f"{file} cannot be opened: {error.strerror}.") from None
+    if not begun:
+        raise FileError(f"{file} is empty.")
+    return path
+
+
+def read_table(
+    path,
+    *,
+    use=(),
+    drop=(),
+    id=None,
+    label=None,
+    encode=False,
+    key=None,
+    format=None,
+    separator=None,
+    decimal=".",
+    encoding="utf-8",
+    header=None,
+    missing=(),
+    max_memory=None,
+):
+    """Read rows of numbers, one for each thing to cluster, from a file.
+
+    Nothing in a file is run, and what it takes in memory is known before it is taken.
+
+    Parameters
+    ----------
+    path : path
+        CSV or TSV (also compressed: .gz, .bz2, .zst, .lz4), Parquet, NPY, NPZ, MTX, MAT
+        or H5AD, by the end of its name.
+    use, drop : sequence of str
+        Names of columns, or patterns as ``gene_*``, to use and to leave out; all are
+        used by default, but the two that follow.
+    id : str, optional
+        The column that names the rows.
+    label : str, optional
+        The column to compare clusters with.
+    encode : bool
+        Whether columns of texts are taken as categories; by default they are refused.
+    key : str, optional
+        The array of an NPZ or MAT file; of an H5AD file "X" or the name of an entry of
+        obsm or layers.
+    format : str, optional
+        What kind of file it is, if its name does not say so.
+    separator, decimal, encoding, header, missing
+        How a file of text is written, as in `Layout`.
+    max_memory : int, optional
+        Bytes that its numbers may take; half of the memory there is by default.
+
+    Returns
+    -------
+    Table
+        Numbers, names of columns, ids and labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from bistochastic.io import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "plants.csv"
+    ...     _ = file.write_text("plant,height,width\\na,1.5,2\\nb,3,4\\n")
+    ...     table = read_table(file, id="plant")
+    >>> table.values
+    array([[1.5, 2. ],
+           [3. , 4. ]])
+    >>> table.names, list(table.ids)
+    (['height', 'width'], ['a', 'b'])
+    """
+    path = _checked(path)
+    kind, limit = kind_of(path, format), memory_limit(max_memory)
+    use, drop = ([names] if isinstance(names, str) else names for names in (use, drop))
+    roles = Roles(tuple(use), tuple(drop), id, label, encode)
+    if kind == "csv":
+        layout = Layout(separator, decimal, encoding, header, tuple(missing))
+        return read_text(path, roles, layout, limit)
+    if kind == "parquet":
+        return read_parquet(path, roles, limit)
+    if kind == "h5ad":
+        table = hdf.read_h5ad(path, key, roles, limit)
+        return selected(path, table, roles, labels_too=False)
+    if kind == "cool":
+        raise FileError(
+            f"{path} is a map of contacts, not a table; `bistochastic scale` reads it."
+        )
+    X, y = _array(path, kind, key, limit)
+    return selected(path, plain(X, labels=y), roles)
+
+
+def _array(path, kind, key, limit):
+    """Return a matrix, and labels if the file has such."""
+    y = None
+    if kind == "npy":
+        X = arrays.read_npy(path, limit)
+    elif kind == "npz":
+        X, y = arrays.read_npz(path, key, limit)
+    elif kind == "mtx":
+        X = arrays.read_mtx(path, limit)
+    else:
+        X, y = arrays.read_mat(path, key, limit)
+    check_numbers(path, X)
+    if X.ndim == 1:
+        X = X[:, None]
+    if X.ndim != 2:
+        raise FileError(f"{path} holds an array of shape {X.shape}; rows are needed.")
+    if not X.shape[0] or not X.shape[1]:
+        raise FileError(f"{path} holds an empty matrix, of shape {X.shape}.")
+    return X, y
+
+
+def read_matrix(path, *, key=None, format=None, max_memory=None, **layout):
+    """Read a square matrix of affinities or contacts from a file.
+
+    Parameters
+    ----------
+    path : path
+        MTX, NPZ, NPY, MAT, CSV, TSV, Parquet or COOL (of several resolutions,
+        ``FILE::/resolutions/10000``).
+    key : str, optional
+        The array of an NPZ or MAT file.
+    format : str, optional
+        What kind of file it is, if its name does not say so.
+    max_memory : int, optional
+        Bytes that the matrix may take; half of the memory there is by default.
+    **layout : object
+        How a file of text is written, as in `read_table`.
+
+    Returns
+    -------
+    matrix : array or csr_array of shape (n, n)
+        The matrix.
+    names : list of str or None
+        What its rows are called, if the file says so.
+    """
+    path = _checked(path)
+    kind, limit = kind_of(path, format), memory_limit(max_memory)
+    names = None
+    if kind == "cool":
+        S, names = hdf.read_cool(path, limit)
+    elif kind in ("csv", "parquet"):
+        table = read_table(path, format=format, max_memory=max_memory, **layout)
+        S = table.values
+        names = table.ids if table.ids is not None else table.names
+        names = list(map(str, names))
+    elif kind == "h5ad":
+        raise FileError(f"{path} holds cells, not a square matrix.")
+    else:
+        S, _ = _array(path, kind, key, limit)
+    if S.shape[0] != S.shape[1]:
+        raise FileError(
+            f"{path} holds a matrix of shape {S.shape}; one row and one column are "
+            "needed for each thing."
+        )
+    if not np.isfinite(S.data if issparse(S) else S).all():
+        where = S.tocoo() if issparse(S) else None
+        if where is not None:
+            place = int(np.flatnonzero(~np.isfinite(where.data))[0])
+            row, column = (int(axis[place]) for axis in where.coords)
+        else:
+            row, column = map(int, np.argwhere(~np.isfinite(S))[0])
+        raise FileError(
+            f"{path}: row {row + 1}, column {column + 1} is not a finite number."
+        )
+    return S, names

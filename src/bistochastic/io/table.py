@@ -1,0 +1,267 @@
+"""A table as it comes from a file: numbers, and beside them ids and labels."""
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bistochastic.core.errors import FileError, listed
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    texts : tuple of str, optional
+        The different texts of a column that had texts; its values are then numbers of
+        these.
+    """
+
+    name: str
+    texts: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of a file.
+
+    Attributes
+    ----------
+    values : array or sparse matrix of shape (n_rows, n_columns)
+        Numbers; not a number where a value is missing.
+    columns : tuple of Column
+        What they are.
+    ids : array of shape (n_rows,), optional
+        The names of the rows.
+    id_name : str
+        The name of the column that these were in.
+    labels : array of shape (n_rows,), optional
+        The column to compare clusters with; None where it is missing.
+    notes : list of str
+        What was decided while reading, for people.
+    embedded : bool
+        Whether the values are coordinates that belong together, not columns with units
+        of their own.
+    """
+
+    values: Any
+    columns: tuple[Column, ...]
+    ids: Any = None
+    id_name: str = "row"
+    labels: Any = None
+    notes: list[str] = field(default_factory=list)
+    embedded: bool = False
+
+    @property
+    def names(self):
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns to use, and for what.
+
+    Attributes
+    ----------
+    use : sequence of str
+        Names or patterns, as ``gene_*``, of columns to use; empty for all others.
+    drop : sequence of str
+        Names or patterns of columns to leave out.
+    id : str, optional
+        The column that names the rows.
+    label : str, optional
+        The column to compare clusters with.
+    encode : bool
+        Whether columns of texts are taken as categories; refused otherwise.
+    """
+
+    use: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    id: str | None = None
+    label: str | None = None
+    encode: bool = False
+
+    def of(self, path, names):
+        """Return the positions of the columns to use, of the id and of the label.
+
+        Parameters
+        ----------
+        path : path
+            The file, for messages.
+        names : list of str
+            Names of its columns.
+
+        Returns
+        -------
+        use : list of int
+            Columns of values.
+        id, label : int or None
+            Columns with a role of their own.
+        """
+        known = {name: place for place, name in enumerate(names)}
+        find = partial(_matching, path, names=names, known=known)
+        alone = [
+            None if name is None else _one(path, name, names, find(name))
+            for name in (self.id, self.label)
+        ]
+        left = {place for name in self.drop for place in find(name)}
+        used = [place for name in self.use for place in find(name)]
+        used = list(dict.fromkeys(used)) or range(len(names))
+        used = [place for place in used if place not in left.union(alone)]
+        if not used:
+            raise FileError(
+                f"{path}: no column is left to use of {listed(names)}; ids, labels and "
+                "dropped columns do not count."
+            )
+        return used, *alone
+
+
+def _one(path, name, names, found):
+    if len(found) > 1:
+        raise FileError(
+            f"{path}: {name!r} fits {len(found)} columns "
+            f"({listed(names[place] for place in found)}), and one is needed."
+        )
+    return found[0]
+
+
+def _matching(path, name, names, known):
+    """Return the columns that a name, a pattern or a list of names means."""
+    if name in known:
+        return [known[name]]
+    found = [i for i, other in enumerate(names) if fnmatchcase(other, name)]
+    if not found and "," in name:
+        parts = [part.strip() for part in name.split(",")]
+        return [i for part in parts for i in _matching(path, part, names, known)]
+    if not found:
+        near = get_close_matches(name, names[:1000], 3)
+        hint = f"Perhaps {listed(map(repr, near))}?" if near else ""
+        raise FileError(
+            f"{path} has no column {name!r}. {hint or f'It has {listed(names, 10)}.'}"
+        )
+    return found
+
+
+def unique_names(path, names):
+    """Return names of which no two are the same, and notes on what was renamed.
+
+    Parameters
+    ----------
+    path : path
+        The file, for messages.
+    names : list of str
+        Names as they are.
+
+    Returns
+    -------
+    names : list of str
+        The second ``a`` becomes ``a.1``, as in pandas; columns without a name get
+        their number.
+    notes : list of str
+        A sentence, if any was renamed.
+    """
+    taken, made, renamed = set(names), [], []
+    seen = set()
+    for place, name in enumerate(names):
+        new = name or f"column {place + 1}"
+        number = 0
+        while new in seen or (new in taken and new != name):
+            number += 1
+            new = f"{name or 'column'}.{number}"
+        if new != name:
+            renamed.append(f"{name!r} to {new!r}")
+        seen.add(new)
+        made.append(new)
+    if not renamed:
+        return made, []
+    return made, [f"Columns without a name of their own, renamed: {listed(renamed)}."]
+
+
+def plain(values, names=None, **more):
+    """Return a table of numbers alone.
+
+    Parameters
+    ----------
+    values : array or sparse matrix of shape (n_rows, n_columns)
+        Numbers.
+    names : sequence of str, optional
+        Names of the columns; their numbers from 1 by default.
+    **more : object
+        Other attributes of the table.
+
+    Returns
+    -------
+    Table
+        The table.
+    """
+    if names is None:
+        names = map(str, range(1, values.shape[1] + 1))
+    return Table(values, tuple(map(Column, map(str, names))), **more)
+
+
+def selected(path, table, roles, labels_too=True):
+    """Return a table with the columns that were asked for, out of numbers.
+
+    Parameters
+    ----------
+    path : path
+        The file, for messages.
+    table : Table
+        All columns.
+    roles : Roles
+        Which to use.
+    labels_too : bool
+        Whether the id and the label may be columns of the table.
+
+    Returns
+    -------
+    Table
+        Some columns.
+    """
+    if not (roles.use or roles.drop or (labels_too and (roles.id or roles.label))):
+        return table
+    if not labels_too:
+        roles = Roles(roles.use, roles.drop)
+    use, name, label = roles.of(path, table.names)
+    X, more = table.values, {}
+    if name is not None:
+        more |= {"ids": _column(X, name), "id_name": table.names[name]}
+    if label is not None:
+        more["labels"] = _column(X, label)
+    kept = X[:, use] if len(use) < X.shape[1] else X
+    columns = tuple(table.columns[place] for place in use)
+    return Table(
+        kept, columns,
+        **{
+            "ids": table.ids, "id_name": table.id_name, "labels": table.labels,
+            "notes": table.notes, "embedded": table.embedded,
+        } | more,
+    )  # fmt: skip
+
+
+def _column(X, place):
+    column = X[:, [place]]
+    column = column.toarray() if hasattr(column, "toarray") else np.asarray(column)
+    column = column.ravel()
+    whole = np.isfinite(column).all() and (column == np.round(column)).all()
+    return column.astype(np.int64) if whole else column
+
+
+def check_numbers(path, values):
+    """Refuse values that are not real numbers, as a kind."""
+    kind = values.dtype.kind
+    if kind not in "bif" and kind != "u":
+        what = {"c": "complex numbers", "O": "objects", "V": "records"}
+        raise FileError(
+            f"{path}: the array holds {what.get(kind, 'texts or dates')} "
+            f"({values.dtype}), and numbers are needed."
+        )
+    return values
