@@ -328,11 +328,13 @@ def scale(
 ):
     """Make a symmetric matrix doubly stochastic, or say why that cannot be.
 
-      bistochastic scale map.cool --out balanced.cool
+    bistochastic scale map.cool --out balanced.cool
     """
     voice = Voice(quiet, verbose, data=json or weights == "-")
     with guarded(voice):
-        _not_both(json and weights == "-", "--json and --weights - both want the output")
+        _not_both(
+            json and weights == "-", "--json and --weights - both want the output"
+        )
         from bistochastic.cli import scaling
 
         with at_hand(file, format, ".mtx") as path:

@@ -337,12 +337,12 @@ def show(voice, facts, table, labels):
         )
     if facts["parameters"]["n_neighbors"] == "auto":
         s = facts["stability"]
-        said = "steady" if s >= STEADY else "fairly steady" if s >= SHAKY else "unsteady"
+        said = (
+            "steady" if s >= STEADY else "fairly steady" if s >= SHAKY else "unsteady"
+        )
         if s < SHAKY:
             said += "; another number of clusters, columns or scaling may fit better"
-        voice.tell(
-            f"Agreement with other numbers of neighbors: {s:.2f} of 1 ({said})."
-        )
+        voice.tell(f"Agreement with other numbers of neighbors: {s:.2f} of 1 ({said}).")
     _show_scores(voice, facts["scores"])
     seconds = facts["seconds"]
     voice.tell(

@@ -65,11 +65,12 @@ def scale_of(table, asked):
     """
     sparse = issparse(table.values)
     if asked is None and (sparse or table.embedded):
-        what = "A sparse matrix is" if sparse else "Coordinates that belong together are"
-        return "none", f"{what} taken as it is, not scaled (--scale)."
+        what = "The matrix is sparse" if sparse else "These are coordinates"
+        return "none", f"{what}: columns are taken as they are (--scale)."
     if sparse and asked != "none":
         raise InputError(
-            f"--scale {asked} would fill the zeros of a sparse matrix; use --scale none."
+            f"--scale {asked} would fill the zeros of a sparse matrix; --scale none "
+            "leaves them."
         )
     said = {
         "zscore": "Columns are scaled to mean 0 and deviation 1 (--scale none: as they "
@@ -171,7 +172,7 @@ def applied(path, table, made, *, drop_missing=False):
 
 
 def _recoded(path, values, column, texts, notes):
-    """Number the texts of a column as they were numbered before, in place."""
+    """Give texts of a column the numbers that they had before, in place."""
     if (column.texts is None) != (texts is None) and not np.isnan(values).all():
         was, now = "texts", "numbers"
         if texts is None:

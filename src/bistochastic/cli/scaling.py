@@ -46,10 +46,8 @@ def scale(
     """
     cool = kind_of(path, reading["format"]) == "cool"
     _check_outputs(voice, path, cool, out, weights, force)
-    for name, value in (
-        ("unsupported", "prune" if cool else "raise"),
-    ):
-        options = options | {name: options[name] or value}
+    cure = options["unsupported"] or ("prune" if cool else "raise")
+    options = options | {"unsupported": cure}
     if ignore_diags is None:
         ignore_diags = DIAGONALS if cool else 0
     with voice.stage(f"Reading {path.name}"):
@@ -77,6 +75,7 @@ def scale(
         "products": done.n_products,
         "dropped_rows": int(done.dropped.size),
         "unsupported_entries": pairs,
+        "weighted_residual": _weighted(S, u, used),
         "shift": done.shift,
         "scaling_least": float(u[used].min()) if used.any() else None,
         "scaling_most": float(u[used].max()) if used.any() else None,
@@ -104,6 +103,12 @@ def scale(
         sys.exit(SHORT)
 
 
+def _weighted(S, u, used):
+    """Return how far the row sums are from one if entries are only weighted."""
+    sums = u * (S @ u)
+    return float(np.abs(sums[used] - 1).max(initial=0.0))
+
+
 def _of_kind(path, reading):
     """Return the options that a kind of file understands."""
     if kind_of(path, reading["format"]) == "csv":
@@ -121,10 +126,12 @@ def _check_outputs(voice, path, cool, out, weights, force):
         if ending.endswith(COOLS) and not cool:
             raise InputError(f"--out {out}: only a COOL file can get weights.")
         if not ending.endswith((".npz", ".mtx", ".npy", *COOLS)):
-            raise InputError(f"--out {out}: its name must end in .npz, .mtx, .npy or .cool.")
-    if weights and weights != "-":
-        if not weights.lower().endswith((".csv", ".tsv", ".txt", ".parquet", ".pq")):
-            raise InputError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
+            raise InputError(
+                f"--out {out}: its name must end in .npz, .mtx, .npy or .cool."
+            )
+    endings = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+    if weights and weights != "-" and not weights.lower().endswith(endings):
+        raise InputError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
     for place in (out, weights):
         if place and place != "-":
             check_new(place, force)
@@ -142,7 +149,9 @@ def _without(S, diagonals, least):
     poor = filled < least
     kept &= ~(poor[i] | poor[j])
     made = csr_array((entries.data[kept], (i[kept], j[kept])), shape=S.shape)
-    return (made if issparse(S) else made.toarray()), np.flatnonzero(poor & (filled > 0))
+    return (made if issparse(S) else made.toarray()), np.flatnonzero(
+        poor & (filled > 0)
+    )
 
 
 def _said(path, S, diagonals, least, left):
@@ -207,7 +216,8 @@ def _show(voice, facts, done):
     if facts["unsupported_entries"] and facts["support"] != "total":
         voice.tell(
             f"{several(facts['unsupported_entries'], 'entry', 'entries')} lie in no "
-            "doubly stochastic matrix and were left out."
+            "doubly stochastic matrix and were left out. Weights alone cannot do that: "
+            f"with them row sums are off by up to {facts['weighted_residual']:.1e}."
         )
     if facts["shift"]:
         voice.tell(f"Added to the diagonal: {facts['shift']:.3g}.")

@@ -1,6 +1,5 @@
 """Arrays and matrices: NPY, NPZ, MTX and MAT, never unpickled."""
 
-import gzip
 import zipfile
 from contextlib import contextmanager
 
@@ -360,8 +359,3 @@ def write_npz(stream, S):
     from scipy.sparse import save_npz
 
     save_npz(stream, S)
-
-
-def opened_gz(path):
-    """Open a compressed file."""
-    return gzip.open(path, "rb")

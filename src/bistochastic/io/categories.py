@@ -55,7 +55,7 @@ class Categories:
         return np.array([*codes, np.nan], dtype=float)[places]
 
     def ordered(self, codes):
-        """Number the texts by their order, in place, and return them.
+        """Give the texts numbers by their order, in place, and return them.
 
         Parameters
         ----------

@@ -8,7 +8,6 @@ from scipy.sparse import csc_array, csr_array, issparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.limits import check_size
 from bistochastic.io.optional import needed
-from bistochastic.io.table import plain
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 POINTS = ("X", "data")
@@ -85,18 +84,18 @@ def read_mat73(path, key, limit):
         shapes = {}
         for name, item in file.items():
             if isinstance(item, h5py.Dataset):
-                if item.ndim == 2 and item.dtype.kind in "iufb":
-                    if not item.attrs.get("MATLAB_empty", 0):
-                        shapes[name] = item.shape[::-1]
+                full = not item.attrs.get("MATLAB_empty", 0)
+                if item.ndim == 2 and item.dtype.kind in "iufb" and full:
+                    shapes[name] = item.shape[::-1]
             elif "MATLAB_sparse" in item.attrs:
                 columns = item["jc"].size - 1
                 shapes[name] = (int(item.attrs["MATLAB_sparse"]), columns)
         key = chosen(path, shapes, key, list(file))
         X = _matrix(path, file[key], shapes[key], limit)
         for name in LABELS:
-            if name in shapes and name != key and max(shapes[name]) == X.shape[0]:
-                if min(shapes[name]) == 1 and not hasattr(file[name], "keys"):
-                    return X, np.asarray(file[name][()]).ravel()
+            fits = sorted(shapes.get(name, ())) == sorted([1, X.shape[0]])
+            if fits and name != key and not hasattr(file[name], "keys"):
+                return X, np.asarray(file[name][()]).ravel()
     return X, None
 
 
@@ -130,7 +129,7 @@ def _checked(path, parts, shape, kind):
     return kind((data, indices, ends), shape=shape)
 
 
-def read_h5ad(path, key, roles, limit):
+def read_h5ad(path, key, id, label, limit):
     """Return the cells of an annotated data set as a table.
 
     Parameters
@@ -140,15 +139,15 @@ def read_h5ad(path, key, roles, limit):
     key : str, optional
         What to read: "X", or the name of an entry of obsm or of layers; by default
         X_pca if it is there, as in scanpy, else X.
-    roles : Roles
-        `id` and `label` are columns of obs, `use` and `drop` names of variables.
+    id, label : str, optional
+        Columns of obs.
     limit : int
         Bytes that the matrix may take.
 
     Returns
     -------
-    Table
-        The table.
+    dict
+        What a table is made of: values, names, ids, id_name, labels, notes, embedded.
     """
     anndata = needed("anndata", path)
     with opened(path, "an H5AD file") as file:
@@ -180,12 +179,18 @@ def read_h5ad(path, key, roles, limit):
         raise FileError(
             f"{path}: {place} has {values.shape[1]} columns, var {len(names)}."
         )
-    taken = {"ids": obs.index.to_numpy(dtype=object), "id_name": "cell"}
-    if roles.id is not None:
-        taken = {"ids": _of_obs(path, obs, roles.id), "id_name": roles.id}
-    if roles.label is not None:
-        taken["labels"] = _of_obs(path, obs, roles.label)
-    return plain(values, names, notes=notes, embedded=embedded, **taken)
+    taken = {"ids": obs.index.astype(str).to_numpy(dtype=object), "id_name": "cell"}
+    if id is not None:
+        taken = {"ids": _of_obs(path, obs, id), "id_name": id}
+    if label is not None:
+        taken["labels"] = _of_obs(path, obs, label)
+    names = None if names is None else list(map(str, names))
+    return taken | {
+        "values": values,
+        "names": names,
+        "notes": notes,
+        "embedded": embedded,
+    }
 
 
 def _representation(path, file, key, inside):
@@ -246,8 +251,11 @@ def _of_obs(path, obs, name):
         raise FileError(
             f"{path} has no column {name!r} in obs; it has {listed(obs.columns, 10)}."
         )
-    column = obs[name].astype(object)
-    return column.where(column.notna(), None).to_numpy(dtype=object)
+    column = obs[name]
+    held = np.empty(len(column), dtype=object)
+    held[:] = [None if void else str(value)
+               for value, void in zip(column, column.isna(), strict=True)]  # fmt: skip
+    return held
 
 
 def read_cool(uri, limit):
@@ -294,7 +302,9 @@ def read_cool(uri, limit):
         if i.size and not (min(i.min(), j.min()) >= 0 and max(i.max(), j.max()) < n):
             raise FileError(f"{path} is damaged: a bin of its pixels is none of {n}.")
         symmetric = str(root.attrs.get("storage-mode", "symmetric-upper"))
-        bins = cooler.Cooler(f"{path}::{group or '/'}").bins()[["chrom", "start", "end"]][:]
+        bins = cooler.Cooler(f"{path}::{group or '/'}").bins()[
+            ["chrom", "start", "end"]
+        ][:]
     off = i != j
     if symmetric == "symmetric-upper":
         rows, columns = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])

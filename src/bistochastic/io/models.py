@@ -1,23 +1,17 @@
 """Saved models: arrays and JSON in one archive, which no reader has to trust."""
 
-import json
 import zipfile
 from importlib import import_module
 from pathlib import Path
-
-import numpy as np
-from scipy.sparse import csr_array, issparse
 
 import bistochastic
 from bistochastic.core.errors import FileError, InputError, listed
 from bistochastic.io.arrays import Archive
 from bistochastic.io.limits import memory_limit
+from bistochastic.io.packing import ABOUT, described, pack, unpack
 from bistochastic.io.writing import replacing
-from bistochastic.neighbors import Points
 
 FORMAT = 1  # raised when an older reader could not read what is written
-ABOUT = "model.json"
-LONGEST = 1 << 26  # bytes of JSON
 PRIVATE = ("_points", "_n_others")  # what `predict` needs besides fitted attributes
 
 
@@ -60,9 +54,8 @@ def save(estimator, path, *, extra=None, force=False):
             f"{name} is not an estimator of bistochastic ({listed(_classes(), 9)}); "
             "joblib.dump saves others."
         )
-    held = {}
     attributes = {
-        key: _packed(value, f"{name}.{key}", held)
+        key: value
         for key, value in vars(estimator).items()
         if not key.startswith("_") or key in PRIVATE
     }
@@ -70,14 +63,10 @@ def save(estimator, path, *, extra=None, force=False):
         "format": FORMAT,
         "bistochastic": bistochastic.__version__,
         "estimator": name,
-        "attributes": attributes,
-        "extra": _packed(extra or {}, "extra", held),
     }
-    with replacing(path, force) as stream, zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(ABOUT, json.dumps(about, allow_nan=False))
-        for key, value in held.items():
-            with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, value, allow_pickle=False)
+    held = {"attributes": attributes, "extra": extra or {}}
+    with replacing(path, force) as stream:
+        pack(stream, held, about)
 
 
 def load(path, *, max_memory=None):
@@ -131,12 +120,9 @@ def load_with_extra(path, *, max_memory=None):
             raise FileError(f"{path} holds a {name!r}, which bistochastic has not.")
         try:
             estimator = _classes()[name]()
-            attributes = {
-                key: _unpacked(value, archive)
-                for key, value in about["attributes"].items()
-            }
-            extra = _unpacked(about["extra"], archive)
-            _fill(estimator, attributes)
+            held = unpack(archive, about)
+            _fill(estimator, held["attributes"])
+            extra = dict(held["extra"])
         except FileError:
             raise
         except Exception as error:
@@ -149,7 +135,7 @@ def load_with_extra(path, *, max_memory=None):
 def _about(path, archive):
     """Return what the archive says of itself, if this version can read it."""
     try:
-        about = json.loads(archive.text(ABOUT, LONGEST))
+        about = described(archive)
         version, writer = int(about["format"]), str(about["bistochastic"])
     except FileError as error:
         raise FileError(f"{path} is not a model of bistochastic. ({error})") from None
@@ -161,10 +147,8 @@ def _about(path, archive):
             f"version, {bistochastic.__version__}, reads up to {FORMAT}. Update "
             "bistochastic."
         )
-    wanted = {"estimator": str, "attributes": dict, "extra": dict}
-    for key, kind in wanted.items():
-        if not isinstance(about.get(key), kind):
-            raise FileError(f"{path} is damaged: {ABOUT} has no {key}.")
+    if not isinstance(about.get("estimator"), str):
+        raise FileError(f"{path} is damaged: {ABOUT} names no estimator.")
     return about
 
 
@@ -197,68 +181,3 @@ def _classes():
         for name, module in names.items()
         if name[0].isupper() and name != "NumberEstimate"
     }
-
-
-def _packed(value, where, held):
-    """Return a value as JSON, its arrays put aside under numbers."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else {"float": str(value)}
-    if isinstance(value, list):
-        return [_packed(part, where, held) for part in value]
-    if isinstance(value, tuple):
-        return {"tuple": [_packed(part, where, held) for part in value]}
-    if isinstance(value, dict):
-        pairs = [[key, _packed(part, where, held)] for key, part in value.items()]
-        return {"dict": pairs}
-    if isinstance(value, Points):
-        parts = {"X": value.X, "metric": value.metric, "center": value.center}
-        return {"points": _packed(parts, where, held)}
-    if issparse(value):
-        S = csr_array(value)
-        parts = [S.data, S.indices, S.indptr]
-        packed = [_packed(part, where, held) for part in parts]
-        return {"csr": [*packed, list(S.shape)]}
-    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
-        return {"objects": [_packed(part, where, held) for part in value.tolist()]}
-    if isinstance(value, np.ndarray | np.generic):
-        name = f"a{len(held)}"
-        held[name] = np.asarray(value)
-        return {"scalar" if isinstance(value, np.generic) else "array": name}
-    raise InputError(
-        f"{where} is a {type(value).__name__}, which cannot be saved as arrays and "
-        "JSON. Use a metric by its name and a whole number as random_state, or "
-        "joblib.dump, which keeps anything and runs code when it is read."
-    )
-
-
-def _unpacked(value, archive):
-    """Return the value that was packed."""
-    if isinstance(value, list):
-        return [_unpacked(part, archive) for part in value]
-    if not isinstance(value, dict):
-        return value
-    ((kind, held),) = value.items()
-    if kind == "float":
-        return float(held)
-    if kind == "tuple":
-        return tuple(_unpacked(part, archive) for part in held)
-    if kind == "dict":
-        return {key: _unpacked(part, archive) for key, part in held}
-    if kind == "points":
-        return Points(**_unpacked(held, archive))
-    if kind == "csr":
-        *parts, shape = held
-        parts = tuple(_unpacked(part, archive) for part in parts)
-        S = csr_array(parts, shape=tuple(shape))
-        S.check_format(full_check=True)
-        return S
-    if kind == "objects":
-        made = np.empty(len(held), dtype=object)
-        made[:] = [_unpacked(part, archive) for part in held]
-        return made
-    if kind not in ("array", "scalar") or held not in archive.names:
-        raise ValueError(f"no {kind} {held!r}")
-    found = archive.read(held)
-    return found[()] if kind == "scalar" else found

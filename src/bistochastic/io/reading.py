@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bistochastic.core.errors import FileError, listed
-from bistochastic.io import arrays, hdf
+from bistochastic.io import arrays
+from bistochastic.io.apart import read_apart
 from bistochastic.io.limits import memory_limit
 from bistochastic.io.parquet import read_parquet
 from bistochastic.io.table import Roles, check_numbers, plain, selected
@@ -106,7 +107,7 @@ def read_table(
     missing=(),
     max_memory=None,
 ):
-    """Read rows of numbers, one for each thing to cluster, from a file.
+    r"""Read rows of numbers, one for each thing to cluster, from a file.
 
     Nothing in a file is run, and what it takes in memory is known before it is taken.
 
@@ -146,7 +147,7 @@ def read_table(
     >>> from bistochastic.io import read_table
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "plants.csv"
-    ...     _ = file.write_text("plant,height,width\\na,1.5,2\\nb,3,4\\n")
+    ...     _ = file.write_text("plant,height,width\na,1.5,2\nb,3,4\n")
     ...     table = read_table(file, id="plant")
     >>> table.values
     array([[1.5, 2. ],
@@ -164,8 +165,8 @@ def read_table(
     if kind == "parquet":
         return read_parquet(path, roles, limit)
     if kind == "h5ad":
-        table = hdf.read_h5ad(path, key, roles, limit)
-        return selected(path, table, roles, labels_too=False)
+        held = read_apart(kind, path, limit, key=key, id=id, label=label)
+        return selected(path, plain(**held), roles, labels_too=False)
     if kind == "cool":
         raise FileError(
             f"{path} is a map of contacts, not a table; `bistochastic scale` reads it."
@@ -182,9 +183,9 @@ def _array(path, kind, key, limit):
     elif kind == "npz":
         X, y = arrays.read_npz(path, key, limit)
     elif kind == "mtx":
-        X = arrays.read_mtx(path, limit)
+        X = read_apart(kind, path, limit)
     else:
-        X, y = arrays.read_mat(path, key, limit)
+        X, y = read_apart(kind, path, limit, key=key)
     check_numbers(path, X)
     if X.ndim == 1:
         X = X[:, None]
@@ -223,7 +224,7 @@ def read_matrix(path, *, key=None, format=None, max_memory=None, **layout):
     kind, limit = kind_of(path, format), memory_limit(max_memory)
     names = None
     if kind == "cool":
-        S, names = hdf.read_cool(path, limit)
+        S, names = read_apart(kind, path, limit)
     elif kind in ("csv", "parquet"):
         table = read_table(path, format=format, max_memory=max_memory, **layout)
         S = table.values

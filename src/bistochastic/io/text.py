@@ -130,22 +130,25 @@ class Reader:
         names = [f"f{i}" for i in range(self.width)]
         with explained(self.path, self.layout):
             stream = opened(self.path)
-            with stream, csv_.open_csv(
+            with (
                 stream,
-                read_options=csv_.ReadOptions(
-                    use_threads=False,
-                    block_size=self.block,
-                    column_names=names,
-                    encoding=self.layout.encoding,
-                ),
-                parse_options=csv_.ParseOptions(
-                    delimiter=self.separator, newlines_in_values=True
-                ),
-                convert_options=csv_.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    strings_can_be_null=False,
-                ),
-            ) as batches:
+                csv_.open_csv(
+                    stream,
+                    read_options=csv_.ReadOptions(
+                        use_threads=False,
+                        block_size=self.block,
+                        column_names=names,
+                        encoding=self.layout.encoding,
+                    ),
+                    parse_options=csv_.ParseOptions(
+                        delimiter=self.separator, newlines_in_values=True
+                    ),
+                    convert_options=csv_.ConvertOptions(
+                        column_types=dict.fromkeys(names, pa.string()),
+                        strings_can_be_null=False,
+                    ),
+                ) as batches,
+            ):
                 start = 0
                 for number, batch in enumerate(batches):
                     rows = batch.slice(1) if self.header and not number else batch
@@ -400,11 +403,11 @@ def _filled(path, reader, n, names, use, seen, apart):
         The columns that stand apart, as texts.
     """
     values = np.empty((n, len(use)))
-    words = {
-        place: categories.Categories(path, names[place], () if known.categories else TRUTH)
-        for place, known in seen.items()
-        if known.text is not None
-    }
+    words = {}
+    for place, known in seen.items():
+        if known.text is not None:
+            first = () if known.categories else TRUTH
+            words[place] = categories.Categories(path, names[place], first)
     texts = [None if place is None else np.empty(n, dtype=object) for place in apart]
     end = 0
     for start, columns in reader.blocks():

@@ -1,0 +1,118 @@
+"""Readers of other people's formats, in a process that may fall over.
+
+Libraries that parse binary formats crash or hang on some damaged files. Here that
+happens to another process, which also has bounds on its memory and time, and this one
+says that the file is damaged.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bistochastic.core.errors import FileError, MissingError
+from bistochastic.io import arrays, hdf, packing
+
+READERS = {
+    "cool": hdf.read_cool,
+    "h5ad": hdf.read_h5ad,
+    "mat": arrays.read_mat,
+    "mtx": arrays.read_mtx,
+}
+SPARE = 4 << 30  # bytes that libraries map for themselves
+SECONDS, RATE = 30, 1 << 20  # of a processor, and bytes that each more second is for
+REFUSED, MISSING = 3, 4
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from bistochastic.io.apart import child; child()"
+)
+
+
+def read_apart(kind, path, limit, **options):
+    """Read a file in another process.
+
+    Parameters
+    ----------
+    kind : str
+        Which reader.
+    path : Path
+        The file.
+    limit : int
+        Bytes that its contents may take.
+    **options : object
+        Other arguments of the reader: texts, numbers, lists.
+
+    Returns
+    -------
+    object
+        What the reader returns.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result"
+        task = {"kind": kind, "path": str(path), "limit": limit, "options": options}
+        done = subprocess.run(
+            [sys.executable, "-c", START, json.dumps(sys.path)],
+            input=json.dumps(task | {"result": str(result)}),
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode in (REFUSED, MISSING):
+            kind = FileError if done.returncode == REFUSED else MissingError
+            raise kind(json.loads(done.stdout.strip().splitlines()[-1]))
+        if done.returncode:
+            raise FileError(
+                f"{path} cannot be read: it is damaged, or made to do harm; its reader "
+                f"{_end(done)}."
+            )
+        with arrays.Archive(result, 4 * limit + SPARE) as archive:
+            return packing.unpack(archive, packing.described(archive))
+
+
+def _end(done):
+    """Say how a process ended."""
+    if done.returncode == -24:
+        return "did not come to an end"
+    if done.returncode < 0:
+        return f"crashed (signal {-done.returncode})"
+    said = done.stderr.strip().splitlines()
+    return f"failed ({said[-1] if said else done.returncode})"
+
+
+def child():
+    """Read a file as standard input says, and write what it holds."""
+    task = json.loads(sys.stdin.read())
+    _bound(Path(task["path"].partition("::")[0]), task["limit"])
+    try:
+        read = READERS[task["kind"]]
+        value = read(Path(task["path"]), limit=task["limit"], **task["options"])
+        with open(task["result"], "wb") as stream:
+            packing.pack(stream, value)
+    except MissingError as error:
+        print(json.dumps(str(error)))
+        sys.exit(MISSING)
+    except FileError as error:
+        print(json.dumps(str(error)))
+        sys.exit(REFUSED)
+    except MemoryError:
+        print(json.dumps(f"{task['path']}: there is not enough memory to read it."))
+        sys.exit(REFUSED)
+
+
+def _bound(path, limit):
+    """Bound the memory and the time of this process, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    memory = 4 * limit + SPARE
+    seconds = SECONDS + path.stat().st_size // RATE
+    for what, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
+        resource.setrlimit(what, (most, hard))
