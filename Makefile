@@ -11,7 +11,7 @@ help:
 	@echo "make demo         cluster a built-in data set, scale a graph, leave a picture"
 	@echo "make examples     run the examples, pictures into build/examples"
 	@echo "make test         run the tests that need only the core"
-	@echo "make test-extras  install the extras (torch, pandas, POT) and run all tests"
+	@echo "make test-extras  install the extras (torch, pandas, anndata, ...) and run all tests"
 	@echo "make check        style, spelling, layers, docstrings, types"
 	@echo "make bench        mapping, projection and eigensolver against their peers,"
 	@echo "                  about half an hour"

@@ -55,7 +55,7 @@ def data(name):
         X, y = make_blobs(
             int(n), int(d), centers=int(c), cluster_std=float(spread), random_state=0
         )
-    return X, y, len(np.unique(y))
+    return np.ascontiguousarray(X), y, len(np.unique(y))
 
 
 def made(method, c):
@@ -117,7 +117,8 @@ class Leiden:
         n = len(X)
         found = neighbors_of(Points.of(X, "euclidean"), min(K, n - 1))
         ends = np.arange(n + 1) * found.columns.shape[1]
-        A = csr_array((np.ones(found.columns.size), found.columns.ravel(), ends))
+        ones = np.ones(found.columns.size)
+        A = csr_array((ones, found.columns.ravel(), ends), shape=(n, n))
         A = (A + A.T).tocoo()
         upper = A.row < A.col
         graph = igraph.Graph(n, np.c_[A.row[upper], A.col[upper]])

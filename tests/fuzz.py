@@ -316,13 +316,13 @@ def main():
         kinds = given.only or list(seeds(Path(place)))
     share = 60 * given.minutes / len(kinds)
     total = found = caught = 0
+    worker = [sys.executable, __file__]
     for kind in kinds:
         left, seed = share, given.seed
         while left > 1:
             begin = time.monotonic()
             done = subprocess.run(
-                [sys.executable, __file__, "--seed", str(seed), "--work", kind]
-                + [str(left)],
+                [*worker, "--seed", str(seed), "--work", kind, str(left)],
                 capture_output=True,
                 text=True,
             )

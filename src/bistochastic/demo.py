@@ -13,6 +13,7 @@ from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, SupportError, marcus_mapping, support
 from bistochastic.datasets.toy import planted_graph
+from bistochastic.io.writing import replacing
 from bistochastic.metrics import (
     clustering_accuracy,
     normalized_mutual_information,
@@ -29,6 +30,7 @@ KNOWN_AS = {
 }
 
 
+CULTIVARS = ("Barolo", "Grignolino", "Barbera")
 COLORS = ("#0072b2", "#e69f00", "#009e73")
 SCORES = {
     "ACC": clustering_accuracy,
@@ -41,7 +43,23 @@ def main(folder="build"):
     """Cluster a built-in data set, scale a built-in graph, and leave a picture."""
     scale()
     picture = cluster(Path(folder))
+    table = write_wine(Path(folder))
+    print(f"The data as a table, for `bistochastic cluster`: {table}")
     print(f"The picture: {picture}" if picture else "No picture: install matplotlib.")
+
+
+def write_wine(folder):
+    """Leave Wine as a table with names of rows and cultivars; return its place."""
+    wine = load_wine()
+    folder.mkdir(parents=True, exist_ok=True)
+    head = ["bottle", *(name.replace("/", "_") for name in wine.feature_names)]
+    lines = [[*head, "cultivar"]]
+    for i, (x, y) in enumerate(zip(wine.data, wine.target, strict=True), start=1):
+        lines.append([i, *x.tolist(), CULTIVARS[y]])
+    text = "\n".join(",".join(map(str, line)) for line in lines) + "\n"
+    with replacing(folder / "wine.csv", force=True) as stream:
+        stream.write(text.encode())
+    return folder / "wine.csv"
 
 
 def cluster(folder):

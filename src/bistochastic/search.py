@@ -12,7 +12,8 @@ from bistochastic.core.errors import InputError
 from bistochastic.descent import descent
 from bistochastic.neighbors import FLAT, SQUARED, measured, nearest, nearest_to
 
-RECALL, LOWER = 0.99, 0.95  # by default, of an inverted file and of descent
+RECALL, LOWER = 0.99, 0.95  # by default, of fewer points than this and of more
+DEAR = 50_000  # points from which on the higher recall costs as much as the rest
 MANY = 10_000  # points from which on it pays
 LISTED = 200_000  # points up to which an inverted file is the faster one
 SEED = 0
@@ -53,7 +54,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
         How many.
     how : {"auto", "exact"} or float, default="auto"
         A number is the wanted recall of an approximate search. "auto": 0.99 of many
-        points in many dimensions, 0.95 of more than 200,000 or without faiss; else
+        points in many dimensions, 0.95 of more than 50,000 or without faiss; else
         exact.
     n_jobs : int, optional
         Threads, as scikit-learn counts them; all by default.
@@ -69,7 +70,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
     dense = points.metric in SQUARED and not issparse(points.X)
     if isinstance(how, str):
         many = how == "auto" and dense and d > FLAT and n >= MANY
-        quick = n <= LISTED and available()
+        quick = n <= DEAR and available()
         wanted = 1.0 if not many else RECALL if quick else LOWER
     else:
         wanted = float(how)

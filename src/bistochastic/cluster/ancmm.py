@@ -200,7 +200,7 @@ class ANCMM(GraphClusterer):
         How neighbors are searched for. A number between 0 and 1 is the wanted recall of
         an approximate search, reached on a sample of points (up to 200,000 points it is
         faster with faiss, ``pip install 'bistochastic[large]'``); "auto" is 0.99 from
-        10,000 points in more than six dimensions on, 0.95 from 200,000 on or without
+        10,000 points in more than six dimensions on, 0.95 from 50,000 on or without
         faiss, else "exact".
     max_iter : int, default=50
         Most graphs to learn, the first one included.

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -295,23 +296,23 @@ def _longest(raw):
 def _separator(path, sample):
     """Return the separator that cuts the first lines into equally many fields."""
     usual = "\t" if ".tsv" in path.suffixes else ","
-    best, most = usual, 1
+    lines = sample.splitlines()
+    lines = lines[: min(20, len(lines) - (len(lines) > 2))]  # the last may be cut off
+    best, most = usual, (0, 1)
     for separator in (usual, *SEPARATORS):
         try:
-            lines = sample.splitlines()[: 20 if sample.count("\n") > 20 else None]
-            lines = lines[:-1] if len(lines) > 2 else lines
-            rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+            widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
         except csv.Error:
             continue
-        widths = {len(row) for row in rows}
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = separator, width
+        width, times = Counter(widths).most_common(1)[0] if widths else (1, 0)
+        if width > 1 and (times, width) > most:
+            best, most = separator, (times, width)
     return best
 
 
 def _first_fields(path, sample, separator):
+    usual = csv.field_size_limit(LONGEST)
     try:
-        csv.field_size_limit(LONGEST)
         lines = io.StringIO(sample, newline="")
         return next(row for row in csv.reader(lines, delimiter=separator) if row)
     except (csv.Error, StopIteration, TypeError):
@@ -319,6 +320,8 @@ def _first_fields(path, sample, separator):
             f"{path}: the first line cannot be cut into fields at {separator!r}; the "
             "separator is one character, as --separator ';'."
         ) from None
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _header(fields, layout):

@@ -1,0 +1,179 @@
+"""Saved models: the same predictions, and nothing that could run."""
+
+import json
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+
+import bistochastic
+from bistochastic import (
+    ANCMM,
+    CAN,
+    CLR,
+    DSDC,
+    ERCAN,
+    PCAN,
+    DoublyStochasticScaler,
+    DoublyStochasticSpectral,
+)
+from bistochastic.core.errors import FileError, InputError, OutputError
+from bistochastic.io import load, save
+from bistochastic.io.models import load_with_extra
+from bistochastic.io.packing import ABOUT
+
+X = load_iris().data[::2] + 0.001 * np.arange(75)[:, None]
+MODELS = [
+    ANCMM(3), ANCMM(3, n_neighbors=9, metric="cosine"), ANCMM.paper(3, 10), CAN(3),
+    CLR(3), ERCAN(3), PCAN(3), DSDC(3), DoublyStochasticSpectral(3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_models_come_back_as_they_were(tmp_path, model):
+    model = clone(model).fit(X)
+    save(model, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert type(again) is type(model)
+    assert str(again.get_params()) == str(model.get_params())
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    names = {name for name in vars(model) if name.endswith("_")}
+    assert names <= set(vars(again))
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    if hasattr(model, "history_"):
+        assert len(again.history_) == len(model.history_)
+    assert (joblib_copy(model, tmp_path).labels_ == model.labels_).all()
+
+
+def joblib_copy(model, folder):
+    joblib.dump(model, folder / "a.joblib")
+    return joblib.load(folder / "a.joblib")
+
+
+def test_other_metrics_and_frames(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = ANCMM(3, n_neighbors=8).fit(frame)
+    save(model, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert list(again.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(again.predict(frame), model.labels_)
+    K = rbf_kernel(X)
+    affine = ANCMM(3, metric="affinity").fit(csr_array(K))
+    save(affine, tmp_path / "b.model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "b.model").predict(K), affine.predict(K)
+    )
+
+
+def test_the_scaler_comes_back(tmp_path):
+    K = rbf_kernel(X)
+    scaler = DoublyStochasticScaler().fit(K)
+    save(scaler, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    np.testing.assert_array_equal(again.transform(K), scaler.transform(K))
+
+
+def test_more_can_be_kept(tmp_path):
+    extra = {"names": ["a"], "mean": np.arange(3.0), "t": (1, None), "n": np.inf}
+    save(ANCMM(2), tmp_path / "a.model", extra=extra)
+    model, found = load_with_extra(tmp_path / "a.model")
+    assert not hasattr(model, "labels_")
+    np.testing.assert_array_equal(found.pop("mean"), np.arange(3.0))
+    assert found == {"names": ["a"], "t": (1, None), "n": np.inf}
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    with pytest.raises(InputError, match=r"metric.*function"):
+        save(ANCMM(2, metric=lambda a, b: 0.0), tmp_path / "a.model")
+    with pytest.raises(InputError, match="RandomState"):
+        save(ANCMM(2, random_state=np.random.RandomState(0)), tmp_path / "a.model")
+    with pytest.raises(InputError, match="KMeans"):
+        save(KMeans(2), tmp_path / "a.model")
+    assert not (tmp_path / "a.model").exists()
+    save(ANCMM(2), tmp_path / "a.model")
+    with pytest.raises(OutputError, match="--force"):
+        save(ANCMM(2), tmp_path / "a.model")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    save(ANCMM(3, n_neighbors=8).fit(X), tmp_path / "a.model")
+    return tmp_path / "a.model"
+
+
+def changed(path, change):
+    """Write the archive again with its description changed."""
+    with zipfile.ZipFile(path) as old:
+        held = {name: old.read(name) for name in old.namelist()}
+    about = json.loads(held[ABOUT])
+    change(about, held)
+    held[ABOUT] = json.dumps(about)
+    with zipfile.ZipFile(path, "w") as new:
+        for name, data in held.items():
+            new.writestr(name, data)
+
+
+def attributes(about):
+    return next(part for key, part in about["value"]["dict"] if key == "attributes")
+
+
+def set_attribute(name, value):
+    def change(about, held):
+        pairs = attributes(about)["dict"]
+        for pair in pairs:
+            if pair[0] == name:
+                pair[1] = value
+                return
+        pairs.append([name, value])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda about, held: about.update(format=99), "Update bistochastic"),
+        (lambda about, held: about.update(estimator="os.system"), "has not"),
+        (lambda about, held: about.update(estimator="NumberEstimate"), "has not"),
+        (lambda about, held: about.pop("value"), "damaged"),
+        (lambda about, held: held.pop("a0.npy"), "damaged"),
+        (lambda about, held: held.update({"a0.npy": b"x"}), "NPZ"),
+        (set_attribute("fit", 1), "damaged"),
+        (set_attribute("__class__", "x"), "damaged"),
+        (set_attribute("n_neighbors", -3), "damaged"),
+        (set_attribute("labels_", [0, 1]), "damaged"),
+        (set_attribute("labels_", {"eval": "1"}), "damaged"),
+    ],
+)
+def test_broken_models_are_refused(archive, change, words):
+    changed(archive, change)
+    with pytest.raises(FileError, match=words) as caught:
+        load(archive)
+    assert archive.name in str(caught.value)
+
+
+def test_cut_off_models_are_refused(archive):
+    data = archive.read_bytes()
+    for size in (0, 10, len(data) // 2, len(data) - 1):
+        archive.write_bytes(data[:size])
+        with pytest.raises(FileError):
+            load(archive)
+    with pytest.raises(FileError, match="no such file"):
+        load(archive.parent / "none")
+
+
+def test_a_model_says_which_version_wrote_it(archive):
+    with zipfile.ZipFile(archive) as held:
+        about = json.loads(held.read(ABOUT))
+        assert all(name == ABOUT or name.endswith(".npy") for name in held.namelist())
+    assert about["bistochastic"] == bistochastic.__version__
+    assert about["format"] == 1

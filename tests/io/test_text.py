@@ -1,0 +1,248 @@
+"""Tables of text and Parquet: values, roles, and a sentence for what is wrong."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from bistochastic.core.errors import FileError
+from bistochastic.io import read_table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+TABLE = "plant,height,width,kind\na,1.5,2,x\nb,3,4,y\nc,5,6,x\n"
+
+
+def written(folder, text, name="a.csv"):
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def said(folder, text, name="a.csv", **options):
+    with pytest.raises(FileError) as caught:
+        read_table(written(folder, text, name), **options)
+    assert name in str(caught.value)
+    return str(caught.value)
+
+
+def test_columns_have_roles(tmp_path):
+    table = read_table(written(tmp_path, TABLE), id="plant", label="kind")
+    np.testing.assert_array_equal(table.values, [[1.5, 2], [3, 4], [5, 6]])
+    assert table.names == ["height", "width"]
+    assert (list(table.ids), table.id_name) == (["a", "b", "c"], "plant")
+    assert list(table.labels) == ["x", "y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"use": ["width", "height"]}, ["width", "height"]),
+        ({"use": "w*"}, ["width"]),
+        ({"use": ["height,width"]}, ["height", "width"]),
+        ({"drop": ["plant", "kind"]}, ["height", "width"]),
+        ({"drop": ["[pk]*"]}, ["height", "width"]),
+    ],
+)
+def test_columns_are_chosen_by_name_and_pattern(tmp_path, options, names):
+    assert read_table(written(tmp_path, TABLE), **options).names == names
+
+
+def test_texts_become_categories(tmp_path):
+    table = read_table(written(tmp_path, TABLE), id="plant", encode=True)
+    assert table.columns[2].texts == ("x", "y")
+    np.testing.assert_array_equal(table.values[:, 2], [0, 1, 0])
+    assert "kind (2)" in table.notes[0]
+
+
+def test_categories_do_not_depend_on_the_order_of_rows(tmp_path):
+    lines = TABLE.splitlines()
+    turned = "\n".join([lines[0], *lines[:0:-1]])
+    one = read_table(written(tmp_path, TABLE), id="plant", encode=True)
+    two = read_table(written(tmp_path, turned), id="plant", encode=True)
+    np.testing.assert_array_equal(one.values, two.values[::-1])
+
+
+def test_true_and_false_are_numbers(tmp_path):
+    table = read_table(written(tmp_path, "a,b\n1,True\n2,\n3,false\n"))
+    np.testing.assert_array_equal(table.values[:, 1], [1, np.nan, 0])
+    assert table.columns[1].texts is None
+
+
+def test_missing_values_are_not_numbers(tmp_path):
+    table = read_table(written(tmp_path, "a,b\n1,NA\n,2\n?, 3 \n"), missing=["?"])
+    np.testing.assert_array_equal(table.values, [[1, np.nan], [np.nan, 2], [np.nan, 3]])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("a;b\n1,5;2\n3;4,25\n", "a.csv", {"decimal": ","}),
+        ("a\tb\r\n1,5\t2\r\n3\t4,25\r\n", "a.tsv", {"decimal": ","}),
+        ("a|b\n1.5|2\n3|4.25\n", "a.csv", {}),
+        ("\ufeffa,b\n1.5,2\n3,4.25\n", "a.csv", {}),
+        ('"a","b"\n"1.5","2"\n\n3,4.25', "a.csv", {}),
+        (gzip.compress(b"a,b\n1.5,2\n3,4.25\n"), "a.csv.gz", {}),
+        ("a,b\n1.5,2\n3,4.25\n".encode("utf-16"), "a.csv", {"encoding": "utf-16"}),
+        ("a:b\n1.5:2\n3:4.25\n", "a.csv", {"separator": ":"}),
+    ],
+)
+def test_layouts(tmp_path, text, name, options):
+    table = read_table(written(tmp_path, text, name), **options)
+    np.testing.assert_array_equal(table.values, [[1.5, 2], [3, 4.25]])
+    assert table.names == ["a", "b"]
+
+
+def test_a_first_line_of_numbers_is_data(tmp_path):
+    file = written(tmp_path, "1,2\n3,4\n")
+    table = read_table(file)
+    assert (table.names, table.values.shape) == (["1", "2"], (2, 2))
+    assert "first line" in table.notes[0]
+    assert read_table(file, header=True).values.shape == (1, 2)
+
+
+def test_names_that_appear_twice_are_told_apart(tmp_path):
+    table = read_table(written(tmp_path, "a,a,a.1,\n1,2,3,4\n"))
+    assert len(set(table.names)) == 4
+    assert table.names[0] == "a"
+    np.testing.assert_array_equal(table.values, [[1, 2, 3, 4]])
+    assert "renamed" in table.notes[0]
+
+
+def test_another_encoding(tmp_path):
+    text = "größe,b\n1,2\n".encode("latin-1")
+    assert "line 1" in said(tmp_path, text)
+    table = read_table(written(tmp_path, text), encoding="latin-1")
+    assert table.names == ["größe", "b"]
+    assert "--encoding" in said(tmp_path, "a,b\n1,2\nx,\xe9\n".encode("latin-1"))
+    assert "no encoding" in said(tmp_path, TABLE, encoding="nonsense")
+
+
+def test_many_columns_and_long_rows(tmp_path):
+    X = np.arange(3 * 10_000).reshape(3, -1) / 7
+    head = ",".join(f"c{i}" for i in range(10_000))
+    rows = "\n".join(",".join(map(repr, row)) for row in X.tolist())
+    table = read_table(written(tmp_path, f"{head}\n{rows}\n"))
+    np.testing.assert_array_equal(table.values, X)
+
+
+def test_blocks_join_to_one_table(tmp_path, monkeypatch):
+    from bistochastic.io import text
+
+    monkeypatch.setattr(text, "BLOCK", 512)
+    monkeypatch.setattr(text, "SAMPLE", 64)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    kinds = rng.choice(["7", "u", "v"], size=500)
+    kinds[:200] = "7"  # numbers at first, texts later
+    lines = [
+        f"{a!r},{b!r},{kind}" for (a, b), kind in zip(X.tolist(), kinds, strict=True)
+    ]
+    file = written(tmp_path, "a,b,c\n" + "\n".join(lines))
+    table = read_table(file, encode=True)
+    np.testing.assert_array_equal(table.values[:, :2], X)
+    assert table.columns[2].texts == ("7", "u", "v")
+    found = np.array(table.columns[2].texts)[table.values[:, 2].astype(int)]
+    np.testing.assert_array_equal(found, kinds)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("", {}, "empty"),
+        ("\n\n", {}, "empty"),
+        ("a,b\n", {}, "no rows"),
+        (TABLE, {}, "row 1 of column 'plant' is 'a'"),
+        (TABLE, {"id": "plant"}, "--encode"),
+        (TABLE, {"id": "plant"}, "'kind'"),
+        (TABLE, {"id": "plnt"}, "Perhaps 'plant'"),
+        (TABLE, {"id": "*"}, "fits 4 columns"),
+        (TABLE, {"use": ["plant"], "id": "plant"}, "no column is left"),
+        ("a,b\n1,2\n3\n", {}, "line 3: 1 field"),
+        ("a,b\n1,2\n3,4,5\n", {}, "line 3: 3 fields"),
+        ("a;b\n1,5;2\n", {}, "--decimal ','"),
+        ("a,b\n1,2\n1.2.3,4\n", {}, "row 2 of column 'a'"),
+        ("a,b\n1,2\ninf,4\n", {}, "finite"),
+        ("a,b\n1,2\n?,4\n", {}, "--missing '?'"),
+        ("a,b\n1,2\n2020-01-02,4\n", {}, "a date?"),
+        ("a,b\n1.234,5;2\n", {"decimal": ","}, ""),
+        ("a,b\n1\0,2\n", {}, "not text"),
+        (b"PK\x03\x04abc", {}, "ZIP"),
+        (TABLE, {"separator": "ab"}, "one character"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, text, options, words):
+    assert words in said(tmp_path, text, **options)
+
+
+def test_many_texts_are_no_categories(tmp_path):
+    text = "a,b\n" + "".join(f"{i},t{i}\n" for i in range(200))
+    assert "different texts" in said(tmp_path, text, encode=True)
+
+
+def test_memory_is_bounded_before_it_is_taken(tmp_path):
+    text = "a,b\n" + "1,2\n" * 1000
+    assert "would take" in said(tmp_path, text, max_memory=1000)
+    bomb = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
+    assert "would take" in said(tmp_path, bomb, "a.csv.gz", max_memory=100_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("none.csv", "no such file"), ("a.xlsx", "Save the sheet"), ("a.pkl", "run code"),
+     ("a.xyz", "--format")],
+)  # fmt: skip
+def test_other_files_are_refused(tmp_path, name, words):
+    if name != "none.csv":
+        written(tmp_path, "a,b\n1,2\n", name)
+    with pytest.raises(FileError, match=words):
+        read_table(tmp_path / name)
+    with pytest.raises(FileError, match="folder"):
+        read_table(tmp_path)
+
+
+def parquet(folder, **columns):
+    file = folder / "a.parquet"
+    pq.write_table(pa.table(columns), file)
+    return file
+
+
+def test_parquet(tmp_path):
+    file = parquet(
+        tmp_path,
+        plant=["a", "b", "c"],
+        number=pa.array([1, None, 3]),
+        truth=[True, False, None],
+        kind=pa.array(["y", "x", "y"]).dictionary_encode(),
+        small=pa.array([0.5, 1.5, 2.5], pa.float32()),
+    )
+    table = read_table(file, id="plant", encode=True)
+    expected = [[1, 1, 1, 0.5], [np.nan, 0, 0, 1.5], [3, np.nan, 1, 2.5]]
+    np.testing.assert_array_equal(table.values, expected)
+    assert table.columns[2].texts == ("x", "y")
+    assert list(table.ids) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": ["x", "y"]}, "holds texts"),
+        ({"a": [[1.0], [2.0]]}, "list"),
+        ({"a": [1.0, np.inf]}, "row 2 of column 'a' is infinite"),
+        ({"a": pa.array([1, 2], pa.timestamp("s"))}, "timestamp"),
+        ({"a": pa.array([], pa.float64())}, "no rows"),
+    ],
+)
+def test_what_is_wrong_in_parquet_is_said(tmp_path, columns, words):
+    with pytest.raises(FileError, match=words):
+        read_table(parquet(tmp_path, **columns))
+
+
+def test_a_parquet_file_that_is_none(tmp_path):
+    assert "not a Parquet file" in said(tmp_path, "a,b\n1,2\n", "a.parquet")
+    file = parquet(tmp_path, a=np.arange(1000.0))
+    with pytest.raises(FileError, match="would take"):
+        read_table(file, max_memory=100)
+    file.write_bytes(file.read_bytes()[:-50])
+    with pytest.raises(FileError, match="not a Parquet file"):
+        read_table(file)
