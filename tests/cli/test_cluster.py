@@ -160,6 +160,7 @@ def test_predict_does_to_columns_what_cluster_did(wine):
     assert "no column 'malic_acid'" in done.stderr
 
 
+@pytest.mark.filterwarnings("ignore:The spread of column")
 def test_predict_with_a_model_from_python(wine):
     from bistochastic import ANCMM
     from bistochastic.io import save

@@ -158,10 +158,10 @@ def cluster(
 
       bistochastic cluster wine.csv -c 3 --label cultivar --labels clusters.csv
     """
+    _not_both(json and labels == "-", "--json and --labels - both want the output")
+    _not_both(drop_missing and impute, "--drop-missing and --impute")
     voice = Voice(quiet, verbose, data=json or labels == "-")
     with guarded(voice):
-        _not_both(json and labels == "-", "--json and --labels - both want the output")
-        _not_both(drop_missing and impute, "--drop-missing and --impute")
         from bistochastic.cli import clustering
 
         with at_hand(file, format) as path:
@@ -330,11 +330,9 @@ def scale(
 
     bistochastic scale map.cool --out balanced.cool
     """
+    _not_both(json and weights == "-", "--json and --weights - both want the output")
     voice = Voice(quiet, verbose, data=json or weights == "-")
     with guarded(voice):
-        _not_both(
-            json and weights == "-", "--json and --weights - both want the output"
-        )
         from bistochastic.cli import scaling
 
         with at_hand(file, format, ".mtx") as path:

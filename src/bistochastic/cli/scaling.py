@@ -50,7 +50,7 @@ def scale(
     options = options | {"unsupported": cure}
     if ignore_diags is None:
         ignore_diags = DIAGONALS if cool else 0
-    with voice.stage(f"Reading {path.name}"):
+    with voice.stage(f"Reading {path}"):
         S, names = read_matrix(path, **_of_kind(path, reading))
     n = S.shape[0]
     S, left = _without(S, ignore_diags, min_nnz)
@@ -157,7 +157,7 @@ def _without(S, diagonals, least):
 def _said(path, S, diagonals, least, left):
     n = S.shape[0]
     entries = S.nnz if issparse(S) else np.count_nonzero(S)
-    said = f"{path.name}: {n:,} x {n:,}, {several(int(entries), 'entry', 'entries')}"
+    said = f"{path}: {n:,} x {n:,}, {several(int(entries), 'entry', 'entries')}"
     if diagonals:
         what = "the diagonal" if diagonals == 1 else f"the {diagonals} middle diagonals"
         said += f" without {what} and beside (--ignore-diags)"

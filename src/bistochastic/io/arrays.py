@@ -16,7 +16,7 @@ ENTRY = 4  # bytes that an entry of an MTX file takes at least
 HEADER = 1 << 16  # bytes that the header of an array may take
 NAMES = ("X", "data", "arr_0")  # what an array of points is called, first come
 LABELS = ("y", "labels", "target")
-SPARSE = {"data", "indices", "indptr", "shape", "format"}
+SPARSE = {"data", "shape", "format"}
 NUMBERS = ("double", "single", "sparse", "logical", "int", "uint")
 
 
@@ -188,7 +188,7 @@ def read_npz(path, key, limit):
         The array y, labels or target, if it has a number or a text for each row.
     """
     with Archive(path, limit) as archive:
-        if set(archive.names) >= SPARSE - {"format"} and "format" in archive.names:
+        if set(archive.names) >= SPARSE:
             return _sparse(path, archive), None
         key = _chosen(path, archive, key)
         X = check_numbers(f"{path}, array {key!r}", archive.read(key))

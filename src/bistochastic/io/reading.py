@@ -54,7 +54,7 @@ def kind_of(path, given=None):
         if kind is None:
             raise FileError(f"There is no format {given!r}; use {listed(kinds, 9)}.")
         return kind
-    name = path.name.partition("::")[0].lower()
+    name = Path(str(path).partition("::")[0]).name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     ending = Path(name).suffix
