@@ -6,6 +6,7 @@ import sys
 from numpydoc.validate import validate
 
 import bistochastic
+import bistochastic.io
 
 LEFT_OUT = {
     "ES01",  # a summary may be enough
@@ -18,13 +19,14 @@ LEFT_OUT = {
 
 def names():
     """List the public names, and the public members that classes define."""
-    for name in bistochastic.__all__:
-        yield f"bistochastic.{name}"
-        thing = getattr(bistochastic, name)
-        if inspect.isclass(thing):
-            for member, value in vars(thing).items():
-                if not member.startswith("_") and callable(value):
-                    yield f"bistochastic.{name}.{member}"
+    for module in (bistochastic, bistochastic.io):
+        for name in module.__all__:
+            yield f"{module.__name__}.{name}"
+            thing = getattr(module, name)
+            if inspect.isclass(thing):
+                for member, value in vars(thing).items():
+                    if not member.startswith("_") and callable(value):
+                        yield f"{module.__name__}.{name}.{member}"
 
 
 def main():

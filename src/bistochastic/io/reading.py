@@ -130,8 +130,17 @@ def read_table(
         obsm or layers.
     format : str, optional
         What kind of file it is, if its name does not say so.
-    separator, decimal, encoding, header, missing
-        How a file of text is written, as in `Layout`.
+    separator : str, optional
+        Between the fields of a text; found in the first lines if not given.
+    decimal : {".", ","}, default="."
+        The decimal point of a text.
+    encoding : str, default="utf-8"
+        Of the characters of a text.
+    header : bool, optional
+        Whether the first line of a text has names; by default it has unless it is all
+        numbers.
+    missing : sequence of str
+        Texts that stand for a missing value, besides the usual ones.
     max_memory : int, optional
         Bytes that its numbers may take; half of the memory there is by default.
 
