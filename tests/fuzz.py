@@ -30,6 +30,7 @@ from scipy.sparse import csr_array, random_array, save_npz
 MEMORY = 3 << 30  # bytes that a worker may map
 LIMIT = 1 << 24  # bytes that a reader may take for numbers
 PATIENCE = 20  # seconds for one file
+FILES = 20_000  # for one worker, whose address space libraries fill little by little
 NUMBERS = (0, 1, 2, 7, 8, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**32 - 1, 2**63)
 WORDS = (
     b"nan", b"inf", b"-1", b"1e999", b"\xff\xfe", b"\x00", b'"', b",", b"\n", b"\r\n",
@@ -280,7 +281,7 @@ def work(kind, seconds, seed, folder):
     with TemporaryDirectory() as place:
         known = seeds(Path(place))[kind]
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and counts["files"] < FILES:
         name, data = rng.choice(known)
         zipped = data[:2] == b"PK" and rng.random() < 0.5
         file = folder / f"{kind}-now-{name}"

@@ -15,6 +15,7 @@ AFFORDED = 1 << 29  # pairs that are looked at one by one to order ties
 ORDERED = 200_000  # points from which on their order is worth a change
 LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
 ROWS = 1 << 16  # rows measured in one go
+TILE = 1 << 22  # entries copied in one go
 FLAT = 6  # columns up to which a tree is the fastest search
 SMALLEST = 1e-307  # a number whose inverse is finite
 SMALL = 1e-140  # coordinates below it have squares that vanish
@@ -50,7 +51,9 @@ class Points:
             _check_distance(X, metric)
         if metric in SQUARED and not issparse(X):
             middle = X.shape[0] // 2
-            center = np.partition(X, middle, axis=0)[middle].copy()  # a median, a value
+            center = np.concatenate(  # medians that are values
+                [np.partition(X[:, s], middle, axis=0)[middle] for s in by_columns(X)]
+            )
             X = X - center
             if 0 < np.abs(X).max() < SMALL:
                 raise InputError(
@@ -71,6 +74,12 @@ class Points:
         if isinstance(self.center, np.ndarray):
             return X.astype(self.X.dtype, copy=False) - self.center
         return _as_wanted(X, self.metric)
+
+
+def by_columns(X):
+    """Yield slices of columns, so many that a copy of them is small."""
+    step = max(1, TILE // X.shape[0])
+    return (slice(at, at + step) for at in range(0, X.shape[1], step))
 
 
 def _as_wanted(X, metric):

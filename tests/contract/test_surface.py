@@ -81,3 +81,29 @@ def test_the_demo_says_what_happened(capsys, tmp_path):
     assert "ACC 98.3, NMI 92.6, PUR 98.3" in " ".join(said.split())
     assert said.splitlines()[-1].endswith("demo.png")
     assert (tmp_path / "demo.png").stat().st_size > 20_000
+
+
+def test_the_readme_commands_run_and_print_what_it_says(tmp_path):
+    pytest.importorskip("typer")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("matplotlib")
+    text = (ROOT / "README.md").read_text().split("## From a file\n")[1]
+    block, shown = (text.split("```\n")[i].splitlines() for i in (1, 3))
+    commands = [line.split("#")[0].split() for line in block]
+    commands = [words for words in commands if words[0] == "bistochastic"]
+    assert len(commands) == 3
+    printed = ""
+    for _, *words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "bistochastic", *words],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+        )
+        printed += done.stdout
+    lines = {line.strip() for line in printed.splitlines()}
+    assert {line.strip() for line in shown} <= lines
+    labels = (tmp_path / "clusters.csv").read_text().splitlines()
+    again = (tmp_path / "again.csv").read_text().splitlines()
+    assert [line.rsplit(",", 1)[0] for line in again] == labels

@@ -5,6 +5,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.core.errors import several
+from bistochastic.neighbors import by_columns
 
 ADDING = ("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "minkowski")
 UNEVEN = 100
@@ -123,13 +124,11 @@ def uneven(metric, X):
     """
     if issparse(X) or metric not in ADDING:
         return []
-    low = X.min(axis=0)
-    reach = X.max(axis=0) / 2 - low / 2  # halves do not overflow
-    names = np.flatnonzero(reach > 0)
+    spread = np.concatenate([_spread(X[:, some]) for some in by_columns(X)])
+    names = np.flatnonzero(spread > 0)
     if names.size < 2:
         return []
-    inside = (X[:, names] / 2 - low[names] / 2) / reach[names]
-    spread = inside.std(axis=0) * reach[names]
+    spread = spread[names]
     with np.errstate(all="ignore"):
         ratio = spread.max() / spread.min()
     if ratio <= UNEVEN:
@@ -142,6 +141,14 @@ def uneven(metric, X):
             "sklearn.preprocessing.StandardScaler.",
         )
     ]
+
+
+def _spread(X):
+    """Return half the standard deviation of each column."""
+    low = X.min(axis=0)
+    reach = X.max(axis=0) / 2 - low / 2  # halves do not overflow
+    reach[reach == 0] = -1.0  # the same in every row
+    return ((X / 2 - low / 2) / reach).std(axis=0) * reach
 
 
 def _missed(model, c, step, history):

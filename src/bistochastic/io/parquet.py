@@ -76,6 +76,7 @@ def _read(path, file, roles, limit):
         )
         for at, place in enumerate(use)
     ]
+    needed("pyarrow").default_memory_pool().release_unused()
     return Table(
         values,
         tuple(columns),

@@ -104,6 +104,7 @@ def read_text(path, roles, layout, limit):
     _check_texts(path, names, use, seen, roles, layout)
     values, columns, texts = _filled(path, reader, n, names, use, seen, (name, label))
     notes += categories.note(columns)
+    needed("pyarrow").default_memory_pool().release_unused()
     return Table(
         values,
         tuple(columns),
