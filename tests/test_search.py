@@ -1,5 +1,9 @@
 """Approximate searches: their recall, their distances, and one round by hand."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -218,3 +222,57 @@ def test_threads_are_limited_and_given_back():
     assert seen == [1]
     assert get_num_threads() == before
     np.testing.assert_array_equal(one.labels_, every.labels_)
+
+
+@pytest.mark.parametrize("unit", [1e60, 1e20, 1e-24, 1e-60])
+@pytest.mark.usefixtures("way")
+def test_the_search_does_not_depend_on_the_unit(unit):
+    """Singles end at 1e38: squares of such coordinates left their range."""
+    X, _ = make_blobs(3000, 12, centers=5, random_state=0)
+    plain = neighbors_of(Points.of(X, "euclidean"), 10, how=0.9)
+    scaled = neighbors_of(Points.of(X * unit, "euclidean"), 10, how=0.9)
+    assert scaled.recall > 0.9
+    assert (plain.columns == scaled.columns).mean() > 0.999
+
+
+def test_neighbors_as_near_as_the_last_count_as_found():
+    X = np.random.default_rng(1).integers(0, 3, (3000, 8)).astype(float)
+    found = neighbors_of(Points.of(X, "euclidean"), 15, how=0.95)
+    assert found.recall >= 0.95
+    truth = neighbors_of(Points.of(X, "euclidean"), 15, how="exact")
+    assert (found.costs[:, -1] <= truth.costs[:, -1]).mean() > 0.5
+    near = found.costs <= truth.costs[:, -1:]
+    assert abs(near.mean() - found.recall) < 0.03
+
+
+def test_a_search_that_falls_short_is_told(monkeypatch):
+    monkeypatch.setattr(module, "MOST", 2)
+    need("faiss")
+    X = np.random.default_rng(0).normal(size=(3000, 40))
+    with pytest.warns(UserWarning, match="search found"):
+        ANCMM(2, n_neighbors=10, neighbors=0.99).fit(X)
+
+
+CHILD = """
+import multiprocessing, numpy as np
+from sklearn.datasets import make_blobs
+from bistochastic import ANCMM
+X, _ = make_blobs(10_000, 12, centers=5, random_state=0)
+ANCMM(5, n_neighbors=15).fit(X)
+def again():
+    model = ANCMM(5, n_neighbors=15).fit(X)
+    assert (model.predict(X[:100]) == model.labels_[:100]).all()
+child = multiprocessing.get_context("fork").Process(target=again)
+child.start()
+child.join(120)
+print("ended", child.exitcode)
+child.kill()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_does_not_hang():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHILD], capture_output=True, text=True
+    )
+    assert done.stdout == "ended 0\n", done.stderr

@@ -285,6 +285,28 @@ def measured(points, columns, m):
     return kept, _in_range(costs, points)
 
 
+def between(points, rows, columns):
+    """Return the squared distances of some points to others, one row for each.
+
+    Parameters
+    ----------
+    points : Points
+        The points, by coordinates.
+    rows : array of int of shape (n_rows,)
+        Some of them.
+    columns : array of int of shape (n_rows, m)
+        The others.
+
+    Returns
+    -------
+    array of shape (n_rows, m)
+        Squared distances.
+    """
+    rows = np.repeat(rows, columns.shape[1])
+    found = _between(points.X, rows, points.X, columns.ravel())
+    return found.reshape(columns.shape)
+
+
 def _sizes(X):
     from sklearn.utils.extmath import row_norms
 

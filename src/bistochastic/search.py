@@ -9,11 +9,21 @@ from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from bistochastic.core.errors import InputError
+from bistochastic.core.threads import forked
 from bistochastic.descent import descent
-from bistochastic.neighbors import FLAT, SQUARED, measured, nearest, nearest_to
+from bistochastic.neighbors import (
+    FLAT,
+    SQUARED,
+    between,
+    measured,
+    nearest,
+    nearest_to,
+)
 
 RECALL, LOWER = 0.99, 0.95  # by default, of fewer points than this and of more
 DEAR = 50_000  # points from which on the higher recall costs as much as the rest
+SAME = 1 + 1e-12  # of costs that count as the same
+REACH = 30  # powers of two that coordinates may be from one
 MANY = 10_000  # points from which on it pays
 LISTED = 200_000  # points up to which an inverted file is the faster one
 SEED = 0
@@ -81,7 +91,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
             )
     if wanted == 1.0:
         return Found(*nearest(points, m, n_jobs=n_jobs))
-    threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    threads = 1 if forked() else effective_n_jobs(-1 if n_jobs is None else n_jobs)
     columns, recall = approximate(points, m, wanted, threads, fast)
     few = np.flatnonzero((columns < 0).any(axis=1))
     if few.size:  # lists too short
@@ -125,15 +135,18 @@ def approximate(points, m, wanted, threads, fast=lambda text: text):
     rng = np.random.default_rng(SEED)
     asked = np.sort(rng.choice(n, min(n, SAMPLED), replace=False))
     Y = points.X[asked]
-    truth, costs = nearest_to(points, Y, m + 1, n_jobs=threads, brute=True)
-    truth, farthest = _others(truth, asked), costs[:, -1] ** 0.5
-    farthest = farthest[farthest > 0]
+    _, costs = nearest_to(points, Y, m + 1, n_jobs=threads, brute=True)
+    last = costs[:, -1]  # of the m-th neighbor, the point itself being the first
 
-    def recall(found):
-        return float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+    def recall(found):  # others may be as near as the m-th
+        near = between(points, asked, np.maximum(found, 0)) <= last[:, None] * SAME
+        return float(np.minimum((near & (found >= 0)).sum(axis=1), m).mean() / m)
 
-    single = farthest.min(initial=np.inf) > DIGITS * np.abs(points.X).max()
-    x = np.ascontiguousarray(points.X, dtype=np.float32 if single else np.float64)
+    farthest = last[last > 0] ** 0.5
+    top = float(np.abs(points.X).max())
+    single = farthest.min(initial=np.inf) > DIGITS * top
+    kind = np.float32 if single else np.float64
+    x = np.ascontiguousarray(_in_reach(points.X, top), kind)
     if n <= LISTED and single and available():
         return inverted_file(x, m, wanted, threads, asked, recall)
     columns, share = descent(x, m, wanted, lambda found: recall(found[asked]), fast)
@@ -141,6 +154,12 @@ def approximate(points, m, wanted, threads, fast=lambda text: text):
         other = inverted_file(x, m, wanted, threads, asked, recall)
         return other if other[1] > share else (columns, share)
     return columns, share
+
+
+def _in_reach(X, top):
+    """Return X, by a power of two so large that squares are within range of singles."""
+    exponent = math.frexp(top)[1]
+    return np.ldexp(X, -exponent) if abs(exponent) > REACH else X
 
 
 def inverted_file(x, m, wanted, threads, asked, recall):

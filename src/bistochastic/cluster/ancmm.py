@@ -16,7 +16,7 @@ from bistochastic.cluster.making import LAZY, Making
 from bistochastic.cluster.number import estimate_n_clusters
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
 from bistochastic.cluster.refined import refined
-from bistochastic.cluster.remarks import remarks, uneven
+from bistochastic.cluster.remarks import remarks, uneven, unfound
 from bistochastic.cluster.steps import Step, objective
 from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
@@ -474,7 +474,8 @@ class ANCMM(GraphClusterer):
         learned, said = runs[best]
         others = np.delete(agreement[best], best)
         learned["stability_"] = float(others.mean()) if others.size else 1.0
-        return learned, said + uneven(self.metric, X)
+        said += unfound(self.neighbors, base.recall) + uneven(self.metric, X)
+        return learned, said
 
     def _run(self, problem, refine, c, floor, watch):
         """Run the loop on one problem; return the fitted attributes and warnings."""

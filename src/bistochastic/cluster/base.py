@@ -19,6 +19,7 @@ from bistochastic.backends.csr import using
 from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.progress import Progress, tell
 from bistochastic.core.run import run
+from bistochastic.core.threads import safely
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, unmasked
@@ -181,7 +182,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             delattr(self, name)  # so that a fit that is broken off leaves no mixture
         self._check()
         X = self._validated(X, reset=True)
-        with using(getattr(self, "n_jobs", None), X.shape[0]):
+        with safely(), using(getattr(self, "n_jobs", None), X.shape[0]):
             learned, remarks = self._learn(X)
         vars(self).update(learned)
         for category, remark in remarks:
@@ -290,7 +291,8 @@ class GraphClusterer(Clusterer):
             tables = _tables(X, k)
         else:
             m = min(k + 1, self.labels_.size)
-            found = nearest_to(self._points, self._placed(X), m, n_jobs=self.n_jobs)
+            with safely():
+                found = nearest_to(self._points, self._placed(X), m, n_jobs=self.n_jobs)
             tables = [(np.arange(X.shape[0]), *found)]
         P = np.zeros((X.shape[0], int(self.labels_.max()) + 1))
         for rows, columns, costs in tables:

@@ -6,9 +6,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.core.errors import several
 from bistochastic.neighbors import by_columns
+from bistochastic.search import LOWER
 
 ADDING = ("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "minkowski")
 UNEVEN = 100
+SLACK = 0.05  # of the recall
 
 
 def remarks(model, c, step, history, limited):
@@ -98,6 +100,31 @@ def limits(history, limited, advice=""):
     text = (
         f"The {limited} nearest candidates stood for all points, and in up to "
         f"{several(worst, 'row')} of a step others could have had a weight.{advice}"
+    )
+    return [(UserWarning, text)]
+
+
+def unfound(neighbors, recall):
+    """Return a warning if the search found far fewer neighbors than it should.
+
+    Parameters
+    ----------
+    neighbors : str or float
+        How they were searched for.
+    recall : float
+        The share that was found.
+
+    Returns
+    -------
+    list of (type, str)
+        What to say.
+    """
+    wanted = LOWER if isinstance(neighbors, str) else neighbors
+    if recall > wanted - SLACK:
+        return []
+    text = (
+        f"The search found {recall:.0%} of the neighbors of a sample, and {wanted:.0%} "
+        'was wanted. neighbors="exact" finds all, and takes longer.'
     )
     return [(UserWarning, text)]
 
