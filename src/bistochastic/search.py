@@ -202,8 +202,11 @@ def inverted_file(x, m, wanted, threads, asked, recall):
         index.cp.niter, index.cp.seed = 6, SEED
         index.cp.min_points_per_centroid = 1
         index.cp.max_points_per_centroid = TRAINED
-        few = rng.choice(n, min(n, TRAINED * lists), replace=False)
-        index.train(x[np.sort(few)])
+        few = x
+        if TRAINED * lists < n:
+            few = x[np.sort(rng.choice(n, TRAINED * lists, replace=False))]
+        index.train(few)
+        del few
         index.add(x)
         index.nprobe = 2
         while True:

@@ -246,3 +246,17 @@ def test_a_parquet_file_that_is_none(tmp_path):
     file.write_bytes(file.read_bytes()[:-50])
     with pytest.raises(FileError, match="not a Parquet file"):
         read_table(file)
+
+
+def test_the_index_of_a_data_frame_is_no_column(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4]}, index=[7, 9])
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_csv(tmp_path / "a.csv")
+    for name in ("a.parquet", "a.csv"):
+        table = read_table(tmp_path / name)
+        np.testing.assert_array_equal(table.values, [[1, 3], [2, 4]])
+        assert list(map(int, table.ids)) == [7, 9]
+        assert "names of the rows" in table.notes[-1]
+        table = read_table(tmp_path / name, id="a")
+        assert table.names == ["b"]

@@ -316,8 +316,8 @@ def show(voice, facts, table, labels):
     left = f" ({several(facts['rows_left_out'], 'row')} left out)"
     voice.tell(
         f"\n{several(number, 'cluster')} of {several(len(labels), 'row')}"
-        f"{left if facts['rows_left_out'] else ''}, with {facts['n_neighbors']} "
-        f"neighbors each:"
+        f"{left if facts['rows_left_out'] else ''}, with "
+        f"{several(facts['n_neighbors'], 'neighbor')} each:"
     )
     grid = Grid(box=None, pad_edge=True)
     for name in ("cluster", "rows", "share"):

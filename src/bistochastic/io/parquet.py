@@ -1,5 +1,7 @@
 """Parquet tables, read in batches into an array that is there already."""
 
+import json
+
 import numpy as np
 
 from bistochastic.core.errors import FileError
@@ -46,6 +48,9 @@ def read_parquet(path, roles, limit):
 def _read(path, file, roles, limit):
     schema = file.schema_arrow
     names, notes = unique_names(path, schema.names)
+    for index in _index(schema, names):
+        roles, more = roles.naming(index, f"The index of the data frame, {index!r},")
+        notes += more
     use, name, label = roles.of(path, names)
     n = file.metadata.num_rows
     if not n:
@@ -85,6 +90,16 @@ def _read(path, file, roles, limit):
         labels=apart.get(label),
         notes=notes + categories.note(columns),
     )
+
+
+def _index(schema, names):
+    """Return the columns that were the index of a data frame of pandas."""
+    try:
+        held = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        found = [name for name in held["index_columns"] if isinstance(name, str)]
+    except (ValueError, KeyError, TypeError):
+        return []
+    return [name for name in found if name in names]
 
 
 def _batches(path, file, n):

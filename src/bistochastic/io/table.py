@@ -1,6 +1,6 @@
 """A table as it comes from a file: numbers, and beside them ids and labels."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
@@ -88,6 +88,31 @@ class Roles:
     id: str | None = None
     label: str | None = None
     encode: bool = False
+
+    def naming(self, name, because):
+        """Take a column as names of the rows, unless it or another has a role.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        because : str
+            The beginning of the sentence that says so.
+
+        Returns
+        -------
+        roles : Roles
+            With that column as the id, or left out if another is.
+        notes : list of str
+            What was decided, for people.
+        """
+        if name in (*self.use, *self.drop, self.id, self.label):
+            return self, []
+        if self.id is not None:
+            note = f"{because} is left out (--use {name!r} uses it)."
+            return replace(self, drop=(*self.drop, name)), [note]
+        note = f"{because} is taken as names of the rows (--use {name!r} uses it)."
+        return replace(self, id=name), [note]
 
     def of(self, path, names):
         """Return the positions of the columns to use, of the id and of the label.

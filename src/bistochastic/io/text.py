@@ -4,8 +4,9 @@ import csv
 import io
 import re
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -96,8 +97,12 @@ def read_text(path, roles, layout, limit):
     fields = _first_fields(path, first, separator)
     header, notes = _header(fields, layout)
     names = fields if header else [str(i + 1) for i in range(len(fields))]
+    unnamed = header and len(names) > 1 and not names[0].strip()
     names, more = unique_names(path, [name.strip() for name in names])
     notes += more
+    if unnamed:
+        roles, more = roles.naming(names[0], "The first column has no name, and")
+        notes += more
     use, name, label = roles.of(path, names)
     reader = Reader(path, separator, layout, header, len(names), block)
     n, seen = _scanned(path, reader, use, limit)
@@ -115,7 +120,7 @@ def read_text(path, roles, layout, limit):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Reader:
     """Reads a file of text in blocks of rows, all fields as texts."""
 
@@ -162,8 +167,13 @@ class Reader:
         """Return texts without spaces around them, null where a value is missing."""
         pa, pc = needed("pyarrow", self.path), needed("pyarrow.compute", self.path)
         texts = pc.utf8_trim_whitespace(texts)
-        void = pc.is_in(texts, value_set=pa.array(MISSING + self.layout.missing))
+        void = pc.is_in(texts, value_set=self.void)
         return pc.if_else(void, pa.scalar(None, pa.string()), texts)
+
+    @cached_property
+    def void(self):
+        """The texts that stand for a missing value."""
+        return needed("pyarrow").array(MISSING + self.layout.missing)
 
     def numbers(self, texts):
         """Return a column of texts as numbers, or the place of one that is none.
@@ -181,6 +191,9 @@ class Reader:
             The first that is neither a number nor missing.
         """
         pa, pc = needed("pyarrow", self.path), needed("pyarrow.compute", self.path)
+        if self.layout.decimal == "." and not self.layout.missing:
+            with suppress(pa.ArrowInvalid):  # nothing missing, no spaces: mostly so
+                return pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False), None
         texts = self.words(texts)
         if self.layout.decimal == ",":
             point = pc.fill_null(pc.match_substring(texts, "."), False)
