@@ -41,9 +41,9 @@ SCORES = {
 
 def main(folder="build"):
     """Cluster a built-in data set, scale a built-in graph, and leave a picture."""
+    table = write_wine(Path(folder))
     scale()
     picture = cluster(Path(folder))
-    table = write_wine(Path(folder))
     print(f"The data as a table, for `bistochastic cluster`: {table}")
     print(f"The picture: {picture}" if picture else "No picture: install matplotlib.")
 
@@ -57,9 +57,11 @@ def write_wine(folder):
     for i, (x, y) in enumerate(zip(wine.data, wine.target, strict=True), start=1):
         lines.append([i, *x.tolist(), CULTIVARS[y]])
     text = "\n".join(",".join(map(str, line)) for line in lines) + "\n"
-    with replacing(folder / "wine.csv", force=True) as stream:
-        stream.write(text.encode())
-    return folder / "wine.csv"
+    place = folder / "wine.csv"
+    if not (place.is_file() and place.read_text() == text):
+        with replacing(place) as stream:
+            stream.write(text.encode())
+    return place
 
 
 def cluster(folder):

@@ -172,32 +172,143 @@ def test_predict_with_a_model_from_python(wine):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "said"),
     [
-        (["none.csv", "-c", "3"], "no such file"),
-        (["wine.csv", "-c", "three"], "a whole number"),
-        (["wine.csv", "-c", "0", *ROLES], "n_clusters"),
-        (["wine.csv", "-c", "500", *ROLES], "n_clusters=500"),
-        (["wine.csv", "-c", "3", "--id", "botle"], "Perhaps 'bottle'"),
-        (["wine.csv", "-c", "3", *ROLES, "--metric", "nonsense"], "nonsense"),
-        (["wine.csv", "-c", "3", *ROLES, "--neighbors", "1e3"], "--neighbors"),
-        (["wine.csv", "-c", "3", *ROLES, "--max-memory", "1kB"], "would take"),
-        (["wine.csv", "-c", "3", *ROLES, "--max-memory", "much"], "--max-memory"),
-        (["wine.csv", "-c", "3", *ROLES, "--labels", "l.xls"], "must end in"),
-        (["wine.csv", "-c", "3", "--graph", "a.npz", "--model", "a.npz"], "twice"),
-        (["one.csv", "-c", "2"], "n_clusters=2"),
-        (["same.csv", "-c", "2"], "distinct row"),
-        (["wine.csv", "-c", "3", *ROLES, "--jobs", "0"], "n_jobs"),
+        (["none.csv", "-c", "3"], INPUT, "no such file"),
+        (["wine.csv", "-c", "three"], USAGE, "a whole number"),
+        (["wine.csv", "-c", "0"], USAGE, "from 1 on"),
+        (["wine.csv", "-c", "500", *ROLES], INPUT, "--clusters 500"),
+        (["wine.csv", "-c", "3", "--id", "botle"], INPUT, "Perhaps 'bottle'"),
+        (["wine.csv", "-c", "3", *ROLES, "--metric", "nonsense"], INPUT, "nonsense"),
+        (["wine.csv", "-c", "3", "--neighbors", "1e3"], USAGE, "--neighbors"),
+        (["wine.csv", "-c", "3", *ROLES, "--max-memory", "1kB"], INPUT, "would take"),
+        (["wine.csv", "-c", "3", "--max-memory", "much"], USAGE, "--max-memory"),
+        (["wine.csv", "-c", "3", "--max-memory", "inf"], USAGE, "--max-memory"),
+        (["wine.csv", "-c", "3", "--labels", "l.xls"], USAGE, "name it .csv"),
+        (["wine.csv", "-c", "3", "--graph", "a.npz", "--model", "./a.npz"], USAGE,
+         "written already"),
+        (["wine.csv", "-c", "3", "-o", "wine.csv", "--force"], USAGE, "read from"),
+        (["one.csv", "-c", "2"], INPUT, "--clusters 2"),
+        (["same.csv", "-c", "2"], INPUT, "distinct row"),
+        (["wine.csv", "-c", "3", *ROLES, "--jobs", "0"], INPUT, "--jobs 0"),
+        (["wine.csv", "-c", "3", "--labels", "no/l.csv"], OUTPUT, "no folder"),
+        (["wine.csv", "-c", "3", "--summary", "x" * 300], OUTPUT, "cannot be"),
+        (["wine.csv", "-c", "3", "--summary", "loop"], OUTPUT, "cannot be written"),
+        (["pairs.npy", "-c", "2", "--metric", "precomputed", "--scale", "zscore"],
+         INPUT, "pairs of rows"),
     ],
-)
-def test_what_cannot_be_done_is_said(wine, words, said):
+)  # fmt: skip
+def test_what_cannot_be_done_is_said(wine, words, code, said):
     (wine / "one.csv").write_text("a,b\n1,2\n")
     (wine / "same.csv").write_text("a,b\n" + "1,2\n" * 20)
-    done = run("cluster", *words, code=INPUT)
-    assert said in done.stderr
-    assert sorted(path.name for path in wine.iterdir()) == [
-        "holes.csv", "one.csv", "same.csv", "wine.csv",
-    ]  # fmt: skip
+    (wine / "loop").symlink_to(wine / "loop")
+    np.save(wine / "pairs.npy", np.ones((5, 5)) - np.eye(5))
+    before = sorted(path.name for path in wine.iterdir())
+    done = run("cluster", *words, code=code)
+    assert said in " ".join(done.stderr.split())
+    assert sorted(path.name for path in wine.iterdir()) == before
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null"])
+def test_devices_are_written_to(wine, place):
+    code = OUTPUT if place == "/dev/full" else 0
+    run("cluster", "wine.csv", "-c", 3, *ROLES, "--summary", place, code=code)
+    run("cluster", "wine.csv", "-c", 3, *ROLES, "--model", place, code=code)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "affinity"])
+def test_pairs_of_rows_are_not_scaled(wine, metric):
+    from sklearn.metrics import pairwise_distances
+    from sklearn.preprocessing import scale
+
+    D = pairwise_distances(scale(WINE.data))
+    np.save("d.npy", D if metric == "precomputed" else np.exp(-(D**2) / 20))
+    done = run("cluster", "d.npy", "-c", 3, "--metric", metric)
+    assert "3 clusters of 178 rows" in done.stdout
+    assert "as they are" in done.stderr
+
+
+def test_columns_that_count_rows_are_pointed_at(wine):
+    lines = (wine / "wine.csv").read_text().splitlines()
+    lines = [
+        lines[0],
+        *(f"{i}," + line.split(",", 1)[1] for i, line in enumerate(lines[1:])),
+    ]
+    (wine / "counted.csv").write_text("\n".join(lines))
+    words = (
+        "cluster",
+        "counted.csv",
+        "-c",
+        3,
+        "--label",
+        "cultivar",
+        "--drop",
+        "color",
+    )
+    assert "--id 'bottle'" in run(*words).stderr
+    assert "counts the rows" not in run(*words, "--id", "bottle").stderr
+
+
+def test_predict_reads_as_cluster_did(wine):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 8 * (np.arange(60)[:, None] % 2)
+    lines = ["a;b;kind"]
+    for i, (a, b, _) in enumerate(X):
+        first = "-999" if i == 7 else f"{1000 + a:.3f}".replace(".", ",")
+        lines.append(f"{first};{b:.3f};{i % 2}".replace(".", ","))
+    lines[5] = lines[5].rsplit(";", 1)[0] + ";x"
+    (wine / "eu.csv").write_text("\n".join(lines))
+    words = ["--decimal", ",", "--missing", "-999", "--impute", "median", "--encode"]
+    run("cluster", "eu.csv", "-c", 2, *words, "--model", "m.model", "--labels", "l.csv")
+    done = run("predict", "m.model", "eu.csv")
+    found = [line.rsplit(",", 1)[0] for line in done.stdout.splitlines()]
+    assert found == (wine / "l.csv").read_text().splitlines()
+    del lines[5]  # the only text of the column
+    lines[3] = ";" + lines[3].split(";", 1)[1]  # a gap
+    (wine / "new.csv").write_text("\n".join(lines))
+    assert len(run("predict", "m.model", "new.csv").stdout.splitlines()) == 60
+    lines[1] = "1e6;" + lines[1].split(";", 1)[1]
+    (wine / "far.csv").write_text("\n".join(lines))
+    assert "far outside" in run("predict", "m.model", "far.csv").stderr
+    (wine / "text.csv").write_text("a;b;kind\n1;viel;0\n")
+    done = run("predict", "m.model", "text.csv", code=INPUT)
+    assert "when the model was made" in done.stderr
+
+
+def test_predict_wants_as_many_columns_without_names(wine):
+    np.save("x.npy", WINE.data[:, :2])
+    np.save("wide.npy", WINE.data[:, :3])
+    run("cluster", "x.npy", "-c", 3, "--model", "m.model")
+    done = run("predict", "m.model", "wide.npy", code=INPUT)
+    assert "3 columns to use, and the model was made of 2" in " ".join(
+        done.stderr.split()
+    )
+
+
+def test_predict_takes_sparse_rows_for_a_scaled_model(wine):
+    from scipy.io import mmwrite
+    from scipy.sparse import csr_array
+
+    np.save("x.npy", WINE.data)
+    mmwrite("x.mtx", csr_array(WINE.data))
+    run("cluster", "x.npy", "-c", 3, "--model", "m.model")
+    dense, sparse = (
+        run("predict", "m.model", "x.npy"),
+        run("predict", "m.model", "x.mtx"),
+    )
+    assert dense.stdout == sparse.stdout
+
+
+def test_predict_with_what_cannot_predict(wine):
+    from bistochastic import ANCMM, DSDC
+    from bistochastic.io import save
+
+    save(ANCMM(3), "empty.model")
+    save(DSDC(3).fit(WINE.data[:, :3]), "dsdc.model")
+    done = run("predict", "empty.model", "wine.csv", code=INPUT)
+    assert "not fitted" in done.stderr
+    done = run("predict", "dsdc.model", "wine.csv", code=INPUT)
+    assert "no rule for new rows" in done.stderr
 
 
 def test_wrong_options_are_told_by_the_parser(wine):

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from bistochastic.core.errors import FileError
+from bistochastic.core.errors import FileError, InputError
 from bistochastic.io import read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -64,9 +64,60 @@ def test_categories_do_not_depend_on_the_order_of_rows(tmp_path):
 
 
 def test_true_and_false_are_numbers(tmp_path):
-    table = read_table(written(tmp_path, "a,b\n1,True\n2,\n3,false\n"))
+    text = "a,b,c\n1,True,no\n2,,yes\n3,false,No\n"
+    table = read_table(written(tmp_path, text))
     np.testing.assert_array_equal(table.values[:, 1], [1, np.nan, 0])
+    np.testing.assert_array_equal(table.values[:, 2], [0, 1, 0])
     assert table.columns[1].texts is None
+
+
+def test_thousands(tmp_path):
+    text = 'a,b\n"1,234.5",2\n"12,345,678","-1,000"\n5,NA\n'
+    table = read_table(written(tmp_path, text), thousands=",")
+    expected = [[1234.5, 2], [12345678, -1000], [5, np.nan]]
+    np.testing.assert_array_equal(table.values, expected)
+
+
+def test_decimal_commas_do_not_separate(tmp_path):
+    one = read_table(written(tmp_path, "1,5\n2,5\n3,5\n"), decimal=",")
+    np.testing.assert_array_equal(one.values, [[1.5], [2.5], [3.5]])
+    two = read_table(written(tmp_path, "1550,76;10,5\n1551,76;11,5\n"), decimal=",")
+    np.testing.assert_array_equal(two.values, [[1550.76, 10.5], [1551.76, 11.5]])
+
+
+def test_ids_may_be_any_text(tmp_path):
+    table = read_table(written(tmp_path, "id,a\nNA,1\nNone,2\n"), id="id")
+    assert list(table.ids) == ["NA", "None"]
+
+
+def test_a_column_may_be_used_and_be_the_id(tmp_path):
+    table = read_table(written(tmp_path, "a,b\n1,2\n3,4\n"), use=["a", "b"], id="a")
+    assert (table.names, list(table.ids)) == (["a", "b"], ["1", "3"])
+
+
+def test_exact_names_are_no_patterns(tmp_path):
+    file = written(tmp_path, "xy,x?\n1,2\n")
+    assert read_table(file, use=["x?"], exact=True).values.tolist() == [[2.0]]
+    file = written(tmp_path, "xy,z\n1,2\n")
+    with pytest.raises(FileError, match="the model needs"):
+        read_table(file, use=["x?"], exact=True)
+
+
+def test_a_long_field_far_down(tmp_path):
+    text = "a,t\n" + "1,x\n" * 3000 + "2," + "y" * 6_000_000 + "\n"
+    table = read_table(written(tmp_path, text), id="t")
+    assert len(table.ids[-1]) == 6_000_000
+
+
+def test_texts_are_bounded_too(tmp_path):
+    long = "a,t\n" + "".join(f"{i},{'y' * 1000}\n" for i in range(2000))
+    assert "would take" in said(tmp_path, long, id="t", max_memory=10**6)
+    wide = gzip.compress(b"," * 3_000_000)
+    assert "columns" in said(tmp_path, wide, "a.csv.gz", max_memory=10**8)
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1.0] * 40_000, "s": ["z" * 60_000] * 40_000}), file)
+    assert file.stat().st_size < 10**6
+    assert read_table(file, drop="s", max_memory=10**7).values.shape == (40_000, 1)
 
 
 def test_missing_values_are_not_numbers(tmp_path):
@@ -85,6 +136,8 @@ def test_missing_values_are_not_numbers(tmp_path):
         (gzip.compress(b"a,b\n1.5,2\n3,4.25\n"), "a.csv.gz", {}),
         ("a,b\n1.5,2\n3,4.25\n".encode("utf-16"), "a.csv", {"encoding": "utf-16"}),
         ("a:b\n1.5:2\n3:4.25\n", "a.csv", {"separator": ":"}),
+        ("made by\n\na,b\n1.5,2\n3,4.25\n", "a.csv", {"skip": 2}),
+        ("a;b\n1,5;2\n3;4,25\n", "a.csv", {"decimal": ",", "thousands": "."}),
     ],
 )
 def test_layouts(tmp_path, text, name, options):
@@ -115,7 +168,9 @@ def test_another_encoding(tmp_path):
     table = read_table(written(tmp_path, text), encoding="latin-1")
     assert table.names == ["größe", "b"]
     assert "--encoding" in said(tmp_path, "a,b\n1,2\nx,\xe9\n".encode("latin-1"))
-    assert "no encoding" in said(tmp_path, TABLE, encoding="nonsense")
+    for wrong in ("nonsense", "punycode", "undefined", "base64"):
+        with pytest.raises(InputError, match="none of this name"):
+            read_table(written(tmp_path, TABLE), encoding=wrong)
 
 
 def test_many_columns_and_long_rows(tmp_path):
@@ -127,10 +182,10 @@ def test_many_columns_and_long_rows(tmp_path):
 
 
 def test_blocks_join_to_one_table(tmp_path, monkeypatch):
-    from bistochastic.io import text
+    from bistochastic.io import layout
 
-    monkeypatch.setattr(text, "BLOCK", 512)
-    monkeypatch.setattr(text, "SAMPLE", 64)
+    monkeypatch.setattr(layout, "BLOCK", 512)
+    monkeypatch.setattr(layout, "SAMPLE", 64)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     kinds = rng.choice(["7", "u", "v"], size=500)
@@ -157,9 +212,18 @@ def test_blocks_join_to_one_table(tmp_path, monkeypatch):
         (TABLE, {"id": "plant"}, "'kind'"),
         (TABLE, {"id": "plnt"}, "Perhaps 'plant'"),
         (TABLE, {"id": "*"}, "fits 4 columns"),
-        (TABLE, {"use": ["plant"], "id": "plant"}, "no column is left"),
-        ("a,b\n1,2\n3\n", {}, "line 3: 1 field"),
-        ("a,b\n1,2\n3,4,5\n", {}, "line 3: 3 fields"),
+        (TABLE, {"drop": ["*"]}, "no column is left"),
+        ("a,b\n1,2\n3\n", {}, "1 field in row 3"),
+        ("a,b\n1,2\n3,4,5\n", {}, "3 fields in row 3"),
+        ('a,b\n"1,551",2\n', {}, "--thousands ','"),
+        ('a,b\n"1.551,25",2\n', {}, "--decimal ',' --thousands '.'"),
+        ("a;b\n1.551,25;2\n", {"decimal": ","}, "--thousands '.'"),
+        ('a,b\n"12,34",2\n', {"thousands": ","}, "row 1 of column 'a'"),
+        ("a,b\n€12.50,2\n", {}, "a sign or a unit"),
+        ("a,b\n#DIV/0!,2\n", {}, "--missing"),
+        ("a,b\n1e400,2\n", {}, "finite"),
+        ("a,b\n1,2\n3,inf\n", {"encode": True}, "finite"),
+        ('x,l\n1,a\n2,"b\n3,c\n4,d\n', {"label": "l"}, "never closed"),
         ("a;b\n1,5;2\n", {}, "--decimal ','"),
         ("a,b\n1,2\n1.2.3,4\n", {}, "row 2 of column 'a'"),
         ("a,b\n1,2\ninf,4\n", {}, "finite"),

@@ -1,5 +1,6 @@
 """The command line; ``bistochastic --help`` explains it."""
 
+import os
 import sys
 
 
@@ -14,4 +15,13 @@ def main():
             f"The command line needs {error.name}, which is not installed: "
             "pip install 'bistochastic[cli]'"
         )
-    app(prog_name="bistochastic")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    try:
+        app(prog_name="bistochastic")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)

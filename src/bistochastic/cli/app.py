@@ -10,6 +10,7 @@ import typer
 
 from bistochastic.cli import options as o
 from bistochastic.cli.talking import Voice, guarded
+from bistochastic.core.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,11 +48,13 @@ def main(
 
 
 @contextmanager
-def at_hand(name, format, text=".csv"):
+def at_hand(voice, name, format, text=".csv"):
     """Give a file a path: standard input is kept in a file while it is needed.
 
     Parameters
     ----------
+    voice : Voice
+        Gets to know what to call it.
     name : str
         The path, or -.
     format : str or None
@@ -67,9 +70,12 @@ def at_hand(name, format, text=".csv"):
     if name != "-":
         yield Path(name)
         return
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("Standard input is closed; name a file.")
     ending = f".{format.lstrip('.')}" if format else text
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"stdin{ending}"
+        voice.known_as = {str(path): "standard input", path.name: "standard input"}
         with path.open("wb") as file:
             while part := sys.stdin.buffer.read(1 << 20):
                 file.write(part)
@@ -144,6 +150,8 @@ def cluster(
     encoding: o.Encoding = "utf-8",
     header: o.Header = None,
     missing: o.Missing = None,
+    thousands: o.Thousands = None,
+    skip: o.Skip = 0,
     max_memory: o.MaxMemory = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,
@@ -164,13 +172,13 @@ def cluster(
     with guarded(voice):
         from bistochastic.cli import clustering
 
-        with at_hand(file, format) as path:
+        with at_hand(voice, file, format) as path:
             reading = {
                 "use": use or (), "drop": drop or (), "id": id_, "label": label,
                 "encode": encode, "key": key, "format": format,
                 "separator": separator, "decimal": decimal, "encoding": encoding,
-                "header": header, "missing": missing or (),
-                "max_memory": o.size_of(max_memory),
+                "header": header, "missing": missing or (), "thousands": thousands,
+                "skip": skip, "max_memory": o.size_of(max_memory),
             }  # fmt: skip
             clustering.cluster(
                 voice,
@@ -216,10 +224,12 @@ def predict(
     key: o.Key = None,
     format: o.Format = None,
     separator: o.Separator = None,
-    decimal: o.Decimal = ".",
-    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal | None = None,
+    encoding: o.Encoding | None = None,
     header: o.Header = None,
     missing: o.Missing = None,
+    thousands: o.Thousands = None,
+    skip: o.Skip | None = None,
     max_memory: o.MaxMemory = None,
     jobs: o.Jobs = None,
     json: o.Json = False,
@@ -228,7 +238,9 @@ def predict(
 ):
     """Assign the rows of another file to the clusters of a model.
 
-    The columns are found by their names, and scaled as the model's were.
+    The columns are found by their names, and treated as the model's were. The
+    confidence of a row is the share of the weight to its nearest rows in the model that
+    goes to its cluster.
 
       bistochastic predict wine.model new.csv --labels new-clusters.csv
     """
@@ -237,11 +249,12 @@ def predict(
         from bistochastic.cli import clustering
 
         labels = None if json and labels == "-" else labels
-        with at_hand(file, format) as path:
+        with at_hand(voice, file, format) as path:
             reading = {
                 "id": id_, "label": label, "key": key, "format": format,
                 "separator": separator, "decimal": decimal, "encoding": encoding,
-                "header": header, "missing": missing or (),
+                "header": header, "missing": missing, "thousands": thousands,
+                "skip": skip,
                 "max_memory": o.size_of(max_memory),
             }  # fmt: skip
             clustering.predict(
@@ -289,8 +302,8 @@ def scale(
         typer.Option(help="Name of the weights in a COOL file.", rich_help_panel=o.OUT),
     ] = "weight",
     method: Annotated[
-        str, typer.Option(help="auto, newton, damped, alternating or fixed_point.")
-    ] = "auto",
+        o.Method, typer.Option(help="How the scaling is found.")
+    ] = o.Method.auto,
     tol: Annotated[
         float | None, typer.Option(help="Largest error of a row sum.")
     ] = None,
@@ -321,6 +334,7 @@ def scale(
     separator: o.Separator = None,
     decimal: o.Decimal = ".",
     encoding: o.Encoding = "utf-8",
+    thousands: o.Thousands = None,
     max_memory: o.MaxMemory = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -335,17 +349,18 @@ def scale(
     with guarded(voice):
         from bistochastic.cli import scaling
 
-        with at_hand(file, format, ".mtx") as path:
+        with at_hand(voice, file, format, ".mtx") as path:
             reading = {
                 "key": key, "format": format, "max_memory": o.size_of(max_memory),
                 "separator": separator, "decimal": decimal, "encoding": encoding,
+                "thousands": thousands,
             }  # fmt: skip
             scaling.scale(
                 voice,
                 path,
                 reading,
                 options={
-                    "method": method,
+                    "method": method.value,
                     "tol": tol,
                     "max_iter": max_iter,
                     "unsupported": unsupported and unsupported.value,

@@ -1,10 +1,12 @@
 """What the commands `cluster` and `predict` do."""
 
+import io
 import platform
 import resource
 import sys
 import time
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 from rich.table import Table as Grid
@@ -12,9 +14,15 @@ from rich.text import Text
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, __version__
-from bistochastic.cli.prepared import Preparation, applied, learned, scale_of
-from bistochastic.cli.talking import SHORT, remarks, shown
-from bistochastic.core.errors import FileError, InputError, several
+from bistochastic.cli.prepared import (
+    Preparation,
+    applied,
+    counting,
+    learned,
+    scale_of,
+)
+from bistochastic.cli.talking import SHORT, UsageError, remarks, shown
+from bistochastic.core.errors import FileError, InputError, listed, several
 from bistochastic.io import (
     read_table,
     save,
@@ -37,7 +45,11 @@ SCORES = {
     "ari": adjusted_rand_score,
 }
 SHOWN = 20  # clusters that are listed one by one
-STEADY, SHAKY = 0.9, 0.6  # of the agreement between numbers of neighbors
+SHAKY = 0.6  # of the agreement between numbers of neighbors
+KEPT = (
+    "key", "separator", "decimal", "encoding", "header", "missing", "thousands", "skip",
+)  # fmt: skip
+NUMBERS_THEN = "It was a column of numbers when the model was made."
 ENDINGS = {
     "labels": (".csv", ".tsv", ".txt", ".parquet", ".pq"),
     "graph": (".npz", ".mtx", ".npy"),
@@ -49,9 +61,12 @@ def number_or_auto(name, text):
     if text == "auto":
         return text
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
-        raise InputError(f"{name} {text!r}: write a whole number, or auto.") from None
+        number = 0
+    if number < 1:
+        raise UsageError(f"{name} {text}: write a whole number from 1 on, or auto.")
+    return number
 
 
 def cluster(
@@ -79,32 +94,39 @@ def cluster(
         Whether to replace files, leave ids as they are, print JSON.
     """
     options = {"n_clusters": number_or_auto("--clusters", number)} | options
-    _check_outputs(voice, outputs, force)
+    _check_outputs(voice, path, outputs, force)
     if not (any(outputs.values()) or json):
         voice.note("Only a summary will be shown; --labels FILE keeps the clusters.")
     began = time.perf_counter()
     with voice.stage(f"Reading {path.name}"):
         table = read_table(path, **reading)
-    scale, said = scale_of(table, preparing["scale"])
+    scale, said = scale_of(table, preparing["scale"], options["metric"])
     rows, width = table.values.shape
     voice.note(
-        f"{path.name}: {several(rows, 'row')}, {several(width, 'column')} used. {said}"
+        f"{path.name}: {several(rows, 'row')}, {several(width, 'column')} used "
+        f"({listed(table.names, 6)}). {said}"
     )
-    preparing = preparing | {"scale": scale, "key": reading["key"]}
+    layout = {name: reading[name] for name in KEPT}
+    preparing = preparing | {"scale": scale, "layout": layout}
+    counted = counting(table)
     preparation, X, kept, notes = learned(path, table, **preparing)
     notes = table.notes + notes
     for note in notes:
         voice.note(note)
+    for note in counted:
+        voice.warn(note)
+    notes += counted
     read = time.perf_counter()
     with voice.fit(f"Clustering {several(X.shape[0], 'row')}"), remarks() as said:
         model = ANCMM(**options).fit(X)
     fitted = time.perf_counter()
     truth = None if table.labels is None else np.asarray(table.labels)[kept]
     facts = {
-        "file": str(path),
+        "file": voice.known_as.get(str(path), str(path)),
         "rows": rows,
         "rows_left_out": int((~kept).sum()),
         "columns": width,
+        "column_names": table.names,
         "scale": scale,
         "n_clusters": model.n_clusters_,
         "n_components": model.n_components_,
@@ -142,7 +164,7 @@ def cluster(
         write_summary(outputs["summary"], facts, force=force)
         voice.wrote(outputs["summary"], "summary")
     if json:
-        sys.stdout.write(as_json(facts))
+        voice.put(as_json(facts))
     else:
         show(voice, facts, table, labels)
     if not model.converged_:
@@ -173,27 +195,53 @@ def predict(
     jobs : int or None
         Threads.
     """
-    _check_outputs(voice, {"labels": labels}, force)
+    _check_outputs(voice, path, {"labels": labels}, force)
     model, extra = load_with_extra(saved, max_memory=reading["max_memory"])
+    if not (hasattr(model, "labels_") and hasattr(model, "predict_proba")):
+        raise InputError(
+            f"{saved} holds a {type(model).__name__}, "
+            + ("which was not fitted." if hasattr(model, "predict_proba")
+               else "which has no rule for new rows.")
+        )  # fmt: skip
     preparation = _preparation(saved, model, extra)
-    key = reading["key"] or preparation.key
-    taken = reading | {"use": preparation.names, "encode": True, "key": key}
+    given = {k: v for k, v in reading.items() if v is not None}
+    taken = preparation.layout | given
+    named = not preparation.numbered()
+    if named:
+        taken |= {"use": preparation.names, "exact": True}
     with voice.stage(f"Reading {path.name}"):
-        table = read_table(path, **taken)
-    X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
+        table = read_table(
+            path, **taken, encode=tuple(preparation.texts), advice=NUMBERS_THEN
+        )
+    if table.values.shape[1] != len(preparation.names):
+        raise InputError(
+            f"{path} has {several(table.values.shape[1], 'column')} to use, and the "
+            f"model was made of {len(preparation.names)}."
+        )
+    try:
+        X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise FileError(f"{saved} is damaged: {error}") from None
     for note in notes:
         voice.note(note)
     if jobs is not None:
         model.set_params(n_jobs=jobs)
     with voice.stage(f"Assigning {several(X.shape[0], 'row')}"):
-        shares = model.predict_proba(X)
+        try:
+            shares = model.predict_proba(X)
+        except InputError:
+            raise
+        except Exception as error:  # of attributes that are not what they were
+            raise FileError(f"{saved} does not fit {path}: {error}") from None
     found = shares.argmax(axis=1)
     confidence = np.full(len(kept), np.nan)
     confidence[kept] = shares.max(axis=1)
     truth = None if table.labels is None else np.asarray(table.labels)[kept]
     sizes = np.bincount(found, minlength=model.n_clusters_).tolist()
     facts = {
-        "file": str(path),
+        "file": voice.known_as.get(str(path), str(path)),
         "model": str(saved),
         "rows": len(kept),
         "rows_left_out": int((~kept).sum()),
@@ -209,12 +257,11 @@ def predict(
         every = _spread_out(found, kept)
         _write_labels(voice, labels, every, table, force, raw, more)
     if json:
-        sys.stdout.write(as_json(facts))
+        voice.put(as_json(facts))
         return
-    listed = ", ".join(f"cluster {i}: {size:,}" for i, size in enumerate(sizes[:SHOWN]))
-    more = ", ..." if len(sizes) > SHOWN else ""
+    shares = (f"cluster {i}: {size:,}" for i, size in enumerate(sizes))
     voice.tell(
-        f"{several(len(found), 'row')} assigned ({listed}{more}), with a mean "
+        f"{several(len(found), 'row')} assigned ({listed(shares, SHOWN)}), with a mean "
         f"confidence of {facts['mean_confidence']:.2f}."
     )
     _show_scores(voice, facts["scores"])
@@ -227,10 +274,10 @@ def _preparation(saved, model, extra):
         names = getattr(model, "feature_names_in_", None)
         if names is None:
             names = [str(i + 1) for i in range(model.n_features_in_)]
-        return Preparation(list(names), {}, "none")
+        return Preparation(list(map(str, names)), {}, "none")
     try:
-        return Preparation(**held)
-    except TypeError:
+        return Preparation(**held).checked()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise FileError(f"{saved} is damaged: what it says of columns.") from None
 
 
@@ -254,9 +301,10 @@ def scores(truth, labels):
     there = np.array([t is not None and t == t for t in truth.tolist()], dtype=bool)
     if not there.any():
         return None
-    truth = np.array([str(t) for t in truth[there].tolist()])
+    places = {}
+    truth = np.array([places.setdefault(str(t), len(places)) for t in truth[there]])
     found = {name: float(f(truth, labels[there])) for name, f in SCORES.items()}
-    return found | {"rows": int(there.sum()), "classes": len(np.unique(truth))}
+    return found | {"rows": int(there.sum()), "classes": len(places)}
 
 
 def versions():
@@ -272,18 +320,27 @@ def peak():
     return round(held / (1e6 if sys.platform == "darwin" else 1e3))
 
 
-def _check_outputs(voice, outputs, force):
+def _check_outputs(voice, path, outputs, force):
     """Refuse what cannot be written before any work is done."""
     wanted = {name: out for name, out in outputs.items() if out and out != "-"}
-    places = list(wanted.values())
+    taken = {_place(path): "read from"}
     for name, out in wanted.items():
-        if places.count(out) > 1:
-            raise InputError(f"{out} is named twice; each file needs its own name.")
         endings = ENDINGS.get(name, ())
         if endings and not out.lower().endswith(endings):
-            raise InputError(f"--{name} {out}: its name must end in {endings}.")
+            raise UsageError(f"--{name} {out}: name it {listed(endings, 9)}.")
         check_new(out, force)
-    voice.planned = places
+        place = _place(out)
+        if place in taken and not str(place).startswith("/dev/"):
+            raise UsageError(f"--{name} {out}: that file is {taken[place]} already.")
+        taken[place] = "written"
+    voice.planned = list(wanted.values())
+
+
+def _place(path):
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):
+        return Path(path)
 
 
 def _spread_out(labels, kept):
@@ -296,11 +353,13 @@ def _spread_out(labels, kept):
 
 
 def _write_labels(voice, out, labels, table, force, raw, more=None):
-    place = sys.stdout if out == "-" else out
+    text = io.StringIO()
     marked = write_labels(
-        place, labels, ids=table.ids, id_name=table.id_name, columns=more,
-        force=force, raw=raw,
+        text if out == "-" else out, labels, ids=table.ids, id_name=table.id_name,
+        columns=more, force=force, raw=raw,
     )  # fmt: skip
+    if out == "-":
+        voice.put(text.getvalue())
     if out != "-":
         voice.wrote(out, f"clusters of {several(len(labels), 'row')}")
     if marked:
@@ -313,17 +372,20 @@ def _write_labels(voice, out, labels, table, force, raw, more=None):
 def show(voice, facts, table, labels):
     """Show the result of a fit to a person."""
     number = facts["n_clusters"]
+    used = facts["rows"] - facts["rows_left_out"]
     left = f" ({several(facts['rows_left_out'], 'row')} left out)"
+    each = ""
+    if facts["n_neighbors"] is not None:
+        each = f", with {several(facts['n_neighbors'], 'neighbor')} each"
     voice.tell(
-        f"\n{several(number, 'cluster')} of {several(len(labels), 'row')}"
-        f"{left if facts['rows_left_out'] else ''}, with "
-        f"{several(facts['n_neighbors'], 'neighbor')} each:"
+        f"\n{several(number, 'cluster')} of {several(used, 'row')}"
+        f"{left if facts['rows_left_out'] else ''}{each}:"
     )
     grid = Grid(box=None, pad_edge=True)
     for name in ("cluster", "rows", "share"):
         grid.add_column(name, justify="right")
     sizes = facts["sizes"]
-    grid.add_column("as")
+    grid.add_column("first rows" if table.ids is None else "first members")
     total = sum(sizes)
     members = _members(table, labels, min(len(sizes), SHOWN))
     for label, size in enumerate(sizes[:SHOWN]):
@@ -337,12 +399,10 @@ def show(voice, facts, table, labels):
         )
     if facts["parameters"]["n_neighbors"] == "auto":
         s = facts["stability"]
-        said = (
-            "steady" if s >= STEADY else "fairly steady" if s >= SHAKY else "unsteady"
-        )
+        said = "."
         if s < SHAKY:
-            said += "; another number of clusters, columns or scaling may fit better"
-        voice.tell(f"Agreement with other numbers of neighbors: {s:.2f} of 1 ({said}).")
+            said = "; another number of clusters, columns or scaling may fit better."
+        voice.tell(f"Stability: other numbers of neighbors agree to {s:.2f} of 1{said}")
     _show_scores(voice, facts["scores"])
     seconds = facts["seconds"]
     voice.tell(
@@ -364,10 +424,9 @@ def _show_scores(voice, found):
 def _members(table, labels, number):
     """Return the first names of each cluster, for people."""
     ids = table.ids if table.ids is not None else np.arange(1, len(labels) + 1)
-    what = "" if table.ids is not None else "rows "
     said = []
     for label in range(number):
         first = [shown(ids[i]) for i in np.flatnonzero(labels == label)[:4]]
         first = [name if len(name) <= 18 else name[:17] + "…" for name in first]
-        said.append(what + ", ".join(first[:3]) + (", …" if len(first) > 3 else ""))
+        said.append(", ".join(first[:3]) + (", …" if len(first) > 3 else ""))
     return said

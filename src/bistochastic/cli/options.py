@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from bistochastic.core.errors import InputError
+from bistochastic.cli.talking import UsageError
 
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+METHODS = ("auto", "newton", "damped", "alternating", "fixed_point")
 COLUMNS, TEXT, OUT = "Columns", "How the file is written", "Files to write"
 
 
@@ -24,6 +25,9 @@ class Fill(StrEnum):
 
     median = "median"
     mean = "mean"
+
+
+Method = StrEnum("Method", {name: name for name in METHODS})
 
 
 class Cure(StrEnum):
@@ -44,8 +48,8 @@ def size_of(text):
         number = float(plain.removesuffix(unit)) * SIZES[unit]
     except ValueError:
         number = 0
-    if not number >= 1:
-        raise InputError(f"--max-memory {text!r}: write it as 8GB or 500MB.")
+    if not 1 <= number < 2**62:
+        raise UsageError(f"--max-memory {text!r}: write it as 8GB or 500MB.")
     return int(number)
 
 
@@ -59,13 +63,15 @@ File = Annotated[
 Use = Annotated[
     list[str] | None,
     typer.Option(
-        help="Columns to use: names, or patterns as 'gene_*'; all by default.",
+        help="Columns to use: names as a,b or patterns as 'gene_*'; all by default.",
         rich_help_panel=COLUMNS,
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Columns to leave out.", rich_help_panel=COLUMNS),
+    typer.Option(
+        help="Columns to leave out, as a,b or 'x_*'.", rich_help_panel=COLUMNS
+    ),
 ]
 Id = Annotated[
     str | None,
@@ -109,6 +115,8 @@ Format = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
+        "--separator",
+        "--sep",
         help="Between fields; found by itself if it is , ; | or a tab.",
         rich_help_panel=TEXT,
     ),
@@ -129,6 +137,16 @@ Header = Annotated[
         show_default=False,
     ),
 ]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        help="What stands between thousands, as in 1,234.5.", rich_help_panel=TEXT
+    ),
+]
+Skip = Annotated[
+    int,
+    typer.Option(min=0, help="Lines above the one with names.", rich_help_panel=TEXT),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
@@ -147,6 +165,8 @@ MaxMemory = Annotated[
 Labels = Annotated[
     str | None,
     typer.Option(
+        "--labels",
+        "-o",
         help="Clusters of the rows, as .csv, .tsv or .parquet; - is standard output.",
         rich_help_panel=OUT,
     ),
@@ -164,7 +184,7 @@ RawIds = Annotated[
     ),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
+    bool, typer.Option("--json", help="Print the summary as JSON, for programs.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Verbose = Annotated[

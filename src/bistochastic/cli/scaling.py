@@ -1,5 +1,6 @@
 """What the command `scale` does."""
 
+import io
 import shutil
 import sys
 import time
@@ -7,16 +8,22 @@ import time
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from bistochastic import Status, marcus_mapping
-from bistochastic.cli.talking import SHORT, remarks
+from bistochastic import Status, SupportError, marcus_mapping
+from bistochastic.cli.talking import SHORT, UsageError, remarks
 from bistochastic.core.errors import FileError, InputError, listed, several
 from bistochastic.io import read_matrix, write_graph, write_labels
 from bistochastic.io.hdf import write_weights
 from bistochastic.io.reading import kind_of
 from bistochastic.io.writing import as_json, beside, check_new
 
+NUMBERS = "A matrix has numbers only."
 DIAGONALS = 2  # that cooler leaves out of a map of contacts
 COOLS = (".cool", ".mcool")
+KINDS = {
+    "total": "the scaling exists, and is the only one",
+    "partial": "some entries would have to become zero",
+    "none": "no doubly stochastic matrix has its zeros",
+}
 
 
 def scale(
@@ -45,25 +52,31 @@ def scale(
         Whether to replace files, print JSON.
     """
     cool = kind_of(path, reading["format"]) == "cool"
+    if not column or "/" in column or column in ("chrom", "start", "end", "."):
+        raise UsageError(f"--column {column!r}: that is no name for weights.")
     _check_outputs(voice, path, cool, out, weights, force)
     cure = options["unsupported"] or ("prune" if cool else "raise")
     options = options | {"unsupported": cure}
     if ignore_diags is None:
         ignore_diags = DIAGONALS if cool else 0
     with voice.stage(f"Reading {path}"):
-        S, names = read_matrix(path, **_of_kind(path, reading))
+        S, names = read_matrix(path, **_of_kind(path, reading), advice=NUMBERS)
     n = S.shape[0]
     S, left = _without(S, ignore_diags, min_nnz)
     voice.note(_said(path, S, ignore_diags, min_nnz, left))
     began = time.perf_counter()
     with voice.stage(f"Scaling {several(n, 'row')}"), remarks() as said:
-        done = marcus_mapping(S, **options)
+        try:
+            done = marcus_mapping(S, **options)
+        except SupportError as error:
+            raise InputError(_unsupported(path, error.report)) from None
     seconds = time.perf_counter() - began
     u = np.asarray(done.scaling, dtype=np.float64)
     used = u > 0
-    pairs = int(done.support.unsupported[0].size) if done.dropped.size < n else 0
+    pruned = options["unsupported"] == "prune"
+    pairs = int(done.support.unsupported[0].size) if pruned else 0
     facts = {
-        "file": str(path),
+        "file": voice.known_as.get(str(path), str(path)),
         "rows": n,
         "entries": int(S.nnz if issparse(S) else np.count_nonzero(S)),
         "support": done.support.kind,
@@ -96,11 +109,30 @@ def scale(
     if weights:
         _write_weights(voice, weights, names, held, force)
     if json:
-        sys.stdout.write(as_json(facts))
+        voice.put(as_json(facts))
     else:
         _show(voice, facts, done)
     if not facts["converged"]:
         sys.exit(SHORT)
+
+
+def _unsupported(path, report):
+    """Say why there is no scaling, with rows counted from one."""
+    said = f"{path} has no doubly stochastic scaling: {KINDS[report.kind]}"
+    zero = np.asarray(report.zero_rows)
+    if zero.size:
+        verb = "is" if zero.size == 1 else "are"
+        said += f"; {several(zero.size, 'row')} {verb} zero ({listed(zero + 1)})"
+    pairs = int(report.unsupported[0].size)
+    if pairs:
+        which = zip(*(axis + 1 for axis in report.unsupported), strict=True)
+        which = (f"({i}, {j})" for i, j in which)
+        entries = several(pairs, "entry", "entries")
+        said += f"; {entries} lie on no diagonal of such a matrix ({listed(which, 3)})"
+    return (
+        f"{said}. --unsupported prune leaves those rows and entries out, --unsupported "
+        "regularize adds to the diagonal."
+    )
 
 
 def _weighted(S, u, used):
@@ -121,17 +153,20 @@ def _check_outputs(voice, path, cool, out, weights, force):
     if out:
         place, _, group = out.partition("::")
         if group:
-            raise InputError(f"--out {out}: name the file alone.")
+            raise UsageError(f"--out {out}: name the file alone.")
         ending = place.lower()
         if ending.endswith(COOLS) and not cool:
-            raise InputError(f"--out {out}: only a COOL file can get weights.")
+            raise UsageError(f"--out {out}: only a COOL file can get weights.")
         if not ending.endswith((".npz", ".mtx", ".npy", *COOLS)):
-            raise InputError(
-                f"--out {out}: its name must end in .npz, .mtx, .npy or .cool."
+            raise UsageError(
+                f"--out {out}: name it .npz, .mtx, .npy or, for a COOL file, .cool; "
+                "--weights writes the scaling alone as .csv."
             )
     endings = (".csv", ".tsv", ".txt", ".parquet", ".pq")
     if weights and weights != "-" and not weights.lower().endswith(endings):
-        raise InputError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
+        raise UsageError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
+    if out and weights and out == weights:
+        raise UsageError(f"{out} is named twice; each file needs its own name.")
     for place in (out, weights):
         if place and place != "-":
             check_new(place, force)
@@ -194,15 +229,18 @@ def _write_weights(voice, out, names, weights, force):
     n = len(weights)
     ids = np.arange(1, n + 1) if names is None else np.array(names, dtype=object)
     listed_ = [None if w != w else float(w) for w in weights]
-    place = sys.stdout if out == "-" else out
+    text = io.StringIO()
+    place = text if out == "-" else out
     write_labels(place, listed_, ids=ids, value_name="weight", force=force)
-    if out != "-":
+    if out == "-":
+        voice.put(text.getvalue())
+    else:
         voice.wrote(out, f"weights of {several(n, 'row')}")
 
 
 def _show(voice, facts, done):
     """Show how a scaling went to a person."""
-    voice.tell(f"\nSupport: {facts['support']}. {done.support}")
+    voice.tell(f"\nSupport: {facts['support']}; {KINDS[facts['support']]}.")
     voice.tell(
         f"Status: {facts['status']} ({facts['residual']:.1e}), "
         f"{several(facts['products'], 'product')}, {facts['seconds']:.2f} s."
@@ -224,5 +262,7 @@ def _show(voice, facts, done):
     if facts["scaling_least"] is not None:
         voice.tell(
             f"Scaling u from {facts['scaling_least']:.3g} to "
-            f"{facts['scaling_most']:.3g}; M = u_i s_ij u_j has row sums of one."
-        )
+            f"{facts['scaling_most']:.3g}; M = u_i s_ij u_j has row sums "
+            + ("of one." if facts["converged"]
+               else f"that are off by up to {facts['residual']:.1e}.")
+        )  # fmt: skip

@@ -1,6 +1,8 @@
 """What the command line says, and how it ends when something is in the way."""
 
+import errno
 import os
+import re
 import signal
 import sys
 import time
@@ -23,6 +25,34 @@ from bistochastic.core.progress import heard
 
 DONE, BUG, USAGE, INPUT, OUTPUT, SHORT = 0, 1, 2, 3, 4, 5
 INTERRUPTED, TERMINATED, CLOSED = 130, 143, 141
+ENDS = [getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)]
+CLOSED_OUT = sys.stdout is None
+
+
+OPTIONS = {
+    "n_clusters": "--clusters",
+    "n_neighbors": "--neighbors",
+    "min_cluster_size": "--min-size",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "max_iter": "--max-iter",
+    "unsupported": "--unsupported",
+    "metric": "--metric",
+    "method": "--method",
+    "tol": "--tol",
+}
+GIVEN = re.compile(r"\b(" + "|".join(OPTIONS) + r")=[\"']?([\w.+-]+)[\"']?")
+NAMED = re.compile(r"(?<![-\w])(n_clusters|n_neighbors|min_cluster_size|max_iter)\b")
+
+
+def as_options(text):
+    """Write the parameters that a message names as options of the command line."""
+    text = GIVEN.sub(lambda found: f"{OPTIONS[found[1]]} {found[2]}", text)
+    return NAMED.sub(lambda found: OPTIONS[found[1]], text)
+
+
+class UsageError(InputError):
+    """An option has a value that it cannot have."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -49,20 +79,42 @@ class Voice:
         self.out = self.err if data else out
         self.written = []
         self.planned = []
+        self.known_as = {}
+
+    def _plain(self, text):
+        """Return a text with files as the user named them, and nothing to steer."""
+        for path, name in self.known_as.items():
+            text = text.replace(path, name)
+        return shown(text)
 
     def note(self, text, style="dim"):
         """Say something on the way."""
         if not self.quiet:
-            self.err.print(Text(shown(text), style))
+            self.err.print(Text(self._plain(text), style))
 
     def warn(self, text):
         """Say something that should be heeded."""
         if not self.quiet:
-            self.err.print(Text.assemble(("Note: ", "yellow"), shown(text)))
+            text = self._plain(as_options(text))
+            self.err.print(Text.assemble(("Note: ", "yellow"), text))
 
     def fail(self, text):
         """Say what went wrong."""
-        self.err.print(Text.assemble(("Error: ", "bold red"), shown(text)))
+        text = self._plain(as_options(text))
+        self.err.print(Text.assemble(("Error: ", "bold red"), text))
+
+    def put(self, text):
+        """Write data to standard output, all of it or with a sentence."""
+        try:
+            if CLOSED_OUT:
+                raise OSError(errno.EBADF, "it is closed")
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise OutputError(f"Standard output was not written: {why}.") from None
 
     def tell(self, thing=""):
         """Say something of the result."""
@@ -166,11 +218,11 @@ def guarded(voice):
     def ended(number, frame):
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, ended)
+    before = {number: signal.signal(number, ended) for number in ENDS}
     try:
         yield
     except Terminated:
-        voice.fail(f"Stopped from outside (SIGTERM). {voice.ends()}")
+        voice.fail(f"Stopped from outside. {voice.ends()}")
         sys.exit(TERMINATED)
     except KeyboardInterrupt:
         after = time.perf_counter() - began
@@ -185,6 +237,9 @@ def guarded(voice):
     except MemoryError as error:
         voice.fail(f"There is not enough memory. {error} {voice.ends()}")
         sys.exit(INPUT)
+    except UsageError as error:
+        voice.fail(str(error))
+        sys.exit(USAGE)
     except InputError as error:
         voice.fail(str(error))
         sys.exit(INPUT)
@@ -206,7 +261,8 @@ def guarded(voice):
         )
         sys.exit(BUG)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 SHARP = 0.85  # a relative gap above it counts as a full one
 SMALL = 1e-10  # eigenvalues below it are zero
 GRID = (10, 14, 20)
+SAMPLED = 5_000  # points that stand for all
 MANY = 100  # eigenvalues of a large graph that a guess looks at
 
 
@@ -49,7 +50,7 @@ def estimate_n_clusters(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Points.
+        Points; of more than 5,000, so many at random stand for all.
     max_clusters : int, default=15
         The largest number to look at; 2 is the smallest.
     n_neighbors : int, default=15
@@ -79,6 +80,8 @@ def estimate_n_clusters(
     Count(2)("max_clusters", max_clusters)
     Count(2)("n_neighbors", n_neighbors)
     X = check_array(unmasked(X), dtype=np.float64)
+    if len(X) > SAMPLED:
+        X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:SAMPLED])]
     most = min(int(max_clusters), len(X) - 2, len(np.unique(X, axis=0)))
     if most < 2:
         raise InputError(

@@ -95,15 +95,14 @@ class Archive:
     path : Path
         The file.
     limit : int
-        Bytes that its arrays may take, each.
+        Bytes that all that is read of it may take.
     """
 
     def __init__(self, path, limit):
         self.path, self.limit = path, limit
         with explained(path, "an NPZ file"):
             self._zip = zipfile.ZipFile(path)
-        self.shapes = {}
-        self._members = {}
+        self._members, self._taken = {}, 0
         for info in self._zip.infolist():
             if info.filename.endswith(".npy"):
                 self._members[info.filename.removesuffix(".npy")] = info
@@ -147,7 +146,8 @@ class Archive:
                 f"{where} is cut off: its header promises {size:,} bytes, and "
                 f"{promised:,} are there."
             )
-        check_size(where, size, self.limit)
+        self._taken += size
+        check_size(where, self._taken, self.limit, "what is read of it so far")
         with explained(self.path, "an NPZ file"), self._open(name) as stream:
             return np.lib.format.read_array(
                 stream, allow_pickle=False, max_header_size=HEADER

@@ -17,13 +17,10 @@ class Categories:
         The file, for messages.
     name : str
         The column.
-    known : sequence of str
-        Texts that are numbered beforehand.
     """
 
-    def __init__(self, path, name, known=()):
-        self._path, self._name = path, name
-        self._known = {text: code for code, text in enumerate(known)}
+    def __init__(self, path, name):
+        self._path, self._name, self._known = path, name, {}
 
     def codes(self, words):
         """Return the numbers of texts; not a number where one is missing.
@@ -48,8 +45,9 @@ class Categories:
         if len(self._known) > TEXTS:
             raise FileError(
                 f"{self._path}: column {self._name!r} has more than {TEXTS} different "
-                "texts, too many for categories. Leave it out (--drop), or take it as "
-                "the name of the row (--id)."
+                f"texts, as {listed((repr(t[:20]) for t in self._known), 3)}, too many "
+                "for categories. Leave it out (--drop), or take it as the name of the "
+                "row (--id)."
             )
         places = words.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
         return np.array([*codes, np.nan], dtype=float)[places]
@@ -67,13 +65,22 @@ class Categories:
         tuple of str
             The texts.
         """
-        order = np.argsort(np.argsort(list(self._known)))
+        ordered = sorted(self._known)
+        order = np.empty(len(ordered))
+        for code, text in enumerate(ordered):
+            order[self._known[text]] = code
         there = ~np.isnan(codes)
         codes[there] = order[codes[there].astype(np.int64)]
-        return tuple(sorted(self._known))
+        return tuple(ordered)
 
 
-def refused(said, others):
+ADVICE = (
+    "Leave the column out (--drop), take it as the name of the row (--id) or as what "
+    "to compare with (--label), or take texts as categories (--encode)."
+)
+
+
+def refused(said, others, advice=ADVICE):
     """Return the error about a column of texts.
 
     Parameters
@@ -82,6 +89,8 @@ def refused(said, others):
         The beginning of the sentence.
     others : list of str
         Names of other such columns.
+    advice : str
+        What to do.
 
     Returns
     -------
@@ -92,11 +101,7 @@ def refused(said, others):
     if others:
         names = listed(map(repr, others), 8)
         more = f" {several(len(others), 'more column')} with texts: {names}."
-    return FileError(
-        f"{said} cannot be measured. Leave the column out (--drop), take it as the "
-        "name of the row (--id) or as what to compare with (--label), or take texts "
-        f"as categories (--encode).{more}"
-    )
+    return FileError(f"{said} cannot be measured. {advice}{more}")
 
 
 def note(columns):

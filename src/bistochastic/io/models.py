@@ -4,6 +4,10 @@ import zipfile
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import ClusterMixin
+
 import bistochastic
 from bistochastic.core.errors import FileError, InputError, listed
 from bistochastic.io.arrays import Archive
@@ -139,7 +143,7 @@ def _about(path, archive):
         version, writer = int(about["format"]), str(about["bistochastic"])
     except FileError as error:
         raise FileError(f"{path} is not a model of bistochastic. ({error})") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise FileError(f"{path} is damaged: {ABOUT} cannot be read.") from None
     if version > FORMAT:
         raise FileError(
@@ -163,10 +167,22 @@ def _fill(estimator, attributes):
         if key not in PRIVATE and not (key.endswith("_") and not key.startswith("_")):
             raise ValueError(f"an attribute {key!r}")
         setattr(estimator, key, value)
+    if not attributes:
+        return
     labels = attributes.get("labels_")
+    if "n_features_in_" not in attributes:
+        raise ValueError("no n_features_in_")
+    if labels is None and isinstance(estimator, ClusterMixin):
+        raise ValueError("no labels_")
+    points = attributes.get("_points")
+    held = [] if points is None else [points.X, points.center]
+    for value in (*attributes.values(), *held):
+        data = value.data if issparse(value) else value
+        numbers = isinstance(data, np.ndarray) and data.dtype.kind not in "OSU"
+        if numbers and (data.dtype.kind not in "biuf" or not np.isfinite(data).all()):
+            raise ValueError("numbers that are none")
     if labels is not None:
         good = labels.ndim == 1 and labels.dtype.kind == "i" and labels.size
-        points = attributes.get("_points")
         if not good or labels.min() < 0 or labels.max() >= labels.size:
             raise ValueError("labels that are none")
         if points is not None and points.X.shape[0] != labels.size:

@@ -11,6 +11,7 @@ from bistochastic.io.optional import needed
 from bistochastic.io.table import Column, Table, unique_names
 
 ROWS = 1 << 15
+OBJECT = 60  # bytes that a text takes besides its characters
 
 
 def read_parquet(path, roles, limit):
@@ -33,6 +34,8 @@ def read_parquet(path, roles, limit):
     pa, pq = needed("pyarrow", path), needed("pyarrow.parquet", path)
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
+            texts = [name for name in file.schema_arrow.names if _is_text(file, name)]
+        with pq.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
             return _read(path, file, roles, limit)
     except pa.ArrowException as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
@@ -64,16 +67,19 @@ def _read(path, file, roles, limit):
         if kinds[place] == "text"
     }
     apart = {p: np.empty(n, dtype=object) for p in (name, label) if p is not None}
-    for start, batch in _batches(path, file, n):
+    held = 0
+    for start, batch in _batches(path, file, n, schema, [*use, *apart]):
         rows = slice(start, start + batch.num_rows)
         for at, place in enumerate(use):
-            column = batch.column(place)
+            column = batch[place]
             if place in words:
                 values[rows, at] = words[place].codes(column)
             else:
                 values[rows, at] = _numbers(path, names[place], column, start)
-        for place, held in apart.items():
-            held[rows] = batch.column(place).to_pylist()
+        for place, texts in apart.items():
+            held += batch[place].nbytes + OBJECT * batch.num_rows
+            check_size(path, 8 * n * len(use) + held, limit, "names and labels")
+            texts[rows] = _objects(batch[place])
     columns = [
         Column(
             names[place],
@@ -102,16 +108,49 @@ def _index(schema, names):
     return [name for name in found if name in names]
 
 
-def _batches(path, file, n):
-    """Yield (first row, batch) for some rows at a time."""
-    start = 0
-    for batch in file.iter_batches(ROWS, use_threads=False):
-        if start + batch.num_rows > n:
+class Batch(dict):
+    """Columns of some rows, by their place in the file."""
+
+    num_rows = 0
+
+
+def _batches(path, file, n, schema, places):
+    """Yield (first row, batch) for some rows at a time, of the columns that count."""
+    start, names = 0, schema.names
+    places = sorted(set(places))
+    chosen = [names[place] for place in places]
+    alone = len(set(names)) == len(names) and not any("." in name for name in chosen)
+    columns = chosen if alone else None  # columns of one name can only be read together
+    for held in file.iter_batches(ROWS, columns=columns, use_threads=False):
+        if start + held.num_rows > n:
             break
+        found = [held.column(i if alone else p) for i, p in enumerate(places)]
+        batch = Batch(zip(places, found, strict=True))
+        batch.num_rows = held.num_rows
         yield start, batch
-        start += batch.num_rows
+        start += held.num_rows
     if start != n:
         raise FileError(f"{path} is damaged: it has not the {n:,} rows that it says.")
+
+
+def _is_text(file, name):
+    """Tell whether a column has texts, which are read as numbers of different ones."""
+    pt, schema = needed("pyarrow").types, file.schema_arrow
+    if schema.names.count(name) > 1:
+        return False
+    kind = schema.field(name).type
+    return pt.is_string(kind) or pt.is_large_string(kind)
+
+
+def _objects(column):
+    """Return values as objects, equal texts as one."""
+    pt = needed("pyarrow").types
+    if not pt.is_dictionary(column.type):
+        return column.to_pylist()
+    different = np.empty(len(column.dictionary) + 1, dtype=object)
+    different[:-1] = column.dictionary.to_pylist()
+    places = column.indices.fill_null(len(different) - 1)
+    return different[places.to_numpy(zero_copy_only=False)]
 
 
 def _checked(path, schema, names, use, roles):
@@ -126,7 +165,7 @@ def _checked(path, schema, names, use, roles):
             kinds[place] = "number"
         elif pt.is_string(kind) or pt.is_large_string(kind):
             kinds[place] = "text"
-            if not roles.encode:
+            if not roles.encodes(names[place]):
                 wrong.append(place)
         else:
             raise FileError(
@@ -135,7 +174,8 @@ def _checked(path, schema, names, use, roles):
             )
     if wrong:
         said = f"{path}: column {names[wrong[0]]!r} holds texts, which"
-        raise categories.refused(said, [names[place] for place in wrong[1:]])
+        others = [names[place] for place in wrong[1:]]
+        raise categories.refused(said, others, roles.advice)
     return kinds
 
 

@@ -8,10 +8,18 @@ from scipy.sparse import issparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import arrays
 from bistochastic.io.apart import read_apart
+from bistochastic.io.categories import ADVICE
+from bistochastic.io.layout import Layout
 from bistochastic.io.limits import memory_limit
 from bistochastic.io.parquet import read_parquet
-from bistochastic.io.table import Roles, check_numbers, plain, selected
-from bistochastic.io.text import Layout, read_text
+from bistochastic.io.table import (
+    Roles,
+    check_numbers,
+    plain,
+    selected,
+    unique_names,
+)
+from bistochastic.io.text import read_text
 
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 KINDS = {
@@ -105,7 +113,11 @@ def read_table(
     encoding="utf-8",
     header=None,
     missing=(),
+    thousands=None,
+    skip=0,
     max_memory=None,
+    exact=False,
+    advice=ADVICE,
 ):
     r"""Read rows of numbers, one for each thing to cluster, from a file.
 
@@ -123,8 +135,9 @@ def read_table(
         The column that names the rows.
     label : str, optional
         The column to compare clusters with.
-    encode : bool
-        Whether columns of texts are taken as categories; by default they are refused.
+    encode : bool or collection of str
+        Whether columns of texts are taken as categories, or which columns are; by
+        default such are refused.
     key : str, optional
         The array of an NPZ or MAT file; of an H5AD file "X" or the name of an entry of
         obsm or layers.
@@ -141,8 +154,16 @@ def read_table(
         numbers.
     missing : sequence of str
         Texts that stand for a missing value, besides the usual ones.
+    thousands : str, optional
+        What stands between thousands in a text, as in 1,234.5.
+    skip : int, default=0
+        Lines of a text before the one with names.
     max_memory : int, optional
-        Bytes that its numbers may take; half of the memory there is by default.
+        Bytes that its contents may take; half of the memory there is by default.
+    exact : bool, default=False
+        Whether `use` has names only, no patterns.
+    advice : str
+        What a message about a column of texts tells to do.
 
     Returns
     -------
@@ -167,14 +188,20 @@ def read_table(
     path = _checked(path)
     kind, limit = kind_of(path, format), memory_limit(max_memory)
     use, drop = ([names] if isinstance(names, str) else names for names in (use, drop))
-    roles = Roles(tuple(use), tuple(drop), id, label, encode)
+    encode = encode if isinstance(encode, bool) else tuple(encode)
+    roles = Roles(tuple(use), tuple(drop), id, label, encode, exact, advice)
     if kind == "csv":
-        layout = Layout(separator, decimal, encoding, header, tuple(missing))
+        layout = Layout(
+            separator, decimal, encoding, header, tuple(missing), thousands, int(skip)
+        )
         return read_text(path, roles, layout, limit)
     if kind == "parquet":
         return read_parquet(path, roles, limit)
     if kind == "h5ad":
         held = read_apart(kind, path, limit, key=key, id=id, label=label)
+        if held["names"] is not None:
+            held["names"], more = unique_names(path, held["names"])
+            held["notes"] += more
         return selected(path, plain(**held), roles, labels_too=False)
     if kind == "cool":
         raise FileError(
@@ -196,6 +223,8 @@ def _array(path, kind, key, limit):
     else:
         X, y = read_apart(kind, path, limit, key=key)
     check_numbers(path, X)
+    if not X.dtype.isnative:
+        X = X.astype(X.dtype.newbyteorder("="))
     if X.ndim == 1:
         X = X[:, None]
     if X.ndim != 2:
@@ -205,7 +234,9 @@ def _array(path, kind, key, limit):
     return X, y
 
 
-def read_matrix(path, *, key=None, format=None, max_memory=None, **layout):
+def read_matrix(
+    path, *, key=None, format=None, max_memory=None, advice=ADVICE, **layout
+):
     """Read a square matrix of affinities or contacts from a file.
 
     Parameters
@@ -219,6 +250,8 @@ def read_matrix(path, *, key=None, format=None, max_memory=None, **layout):
         What kind of file it is, if its name does not say so.
     max_memory : int, optional
         Bytes that the matrix may take; half of the memory there is by default.
+    advice : str
+        What a message about a column of texts tells to do.
     **layout : object
         How a file of text is written, as in `read_table`.
 
@@ -235,7 +268,9 @@ def read_matrix(path, *, key=None, format=None, max_memory=None, **layout):
     if kind == "cool":
         S, names = read_apart(kind, path, limit)
     elif kind in ("csv", "parquet"):
-        table = read_table(path, format=format, max_memory=max_memory, **layout)
+        table = read_table(
+            path, format=format, max_memory=max_memory, advice=advice, **layout
+        )
         S = table.values
         names = table.ids if table.ids is not None else table.names
         names = list(map(str, names))

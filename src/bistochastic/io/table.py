@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bistochastic.core.errors import FileError, listed
+from bistochastic.io.categories import ADVICE
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,30 @@ class Roles:
         The column that names the rows.
     label : str, optional
         The column to compare clusters with.
-    encode : bool
-        Whether columns of texts are taken as categories; refused otherwise.
+    encode : bool or tuple of str
+        Whether columns of texts are taken as categories, or which columns are; refused
+        otherwise.
+    exact : bool
+        Whether `use` has names only, no patterns.
+    advice : str
+        What to do about a column of texts.
     """
 
     use: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     id: str | None = None
     label: str | None = None
-    encode: bool = False
+    encode: bool | tuple[str, ...] = False
+    exact: bool = False
+    advice: str = ADVICE
+
+    def encodes(self, name):
+        """Tell whether a column is taken as categories if it has texts."""
+        return self.encode if isinstance(self.encode, bool) else name in self.encode
+
+    def demands(self, name):
+        """Tell whether a column is taken as categories whatever it has."""
+        return not isinstance(self.encode, bool) and name in self.encode
 
     def naming(self, name, because):
         """Take a column as names of the rows, unless it or another has a role.
@@ -138,9 +154,14 @@ class Roles:
             for name in (self.id, self.label)
         ]
         left = {place for name in self.drop for place in find(name)}
-        used = [place for name in self.use for place in find(name)]
-        used = list(dict.fromkeys(used)) or range(len(names))
-        used = [place for place in used if place not in left.union(alone)]
+        if self.exact:
+            used = [place for name in self.use for place in _exactly(path, name, known)]
+        else:
+            used = [place for name in self.use for place in find(name)]
+        if not self.use:
+            left = left.union(alone)
+            used = range(len(names))
+        used = [place for place in dict.fromkeys(used) if place not in left]
         if not used:
             raise FileError(
                 f"{path}: no column is left to use of {listed(names)}; ids, labels and "
@@ -156,6 +177,12 @@ def _one(path, name, names, found):
             f"({listed(names[place] for place in found)}), and one is needed."
         )
     return found[0]
+
+
+def _exactly(path, name, known):
+    if name not in known:
+        raise FileError(f"{path} has no column {name!r}, which the model needs.")
+    return [known[name]]
 
 
 def _matching(path, name, names, known):
@@ -254,14 +281,14 @@ def selected(path, table, roles, labels_too=True):
     if not (roles.use or roles.drop or (labels_too and (roles.id or roles.label))):
         return table
     if not labels_too:
-        roles = Roles(roles.use, roles.drop)
+        roles = replace(roles, id=None, label=None)
     use, name, label = roles.of(path, table.names)
     X, more = table.values, {}
     if name is not None:
         more |= {"ids": _column(X, name), "id_name": table.names[name]}
     if label is not None:
         more["labels"] = _column(X, label)
-    kept = X[:, use] if len(use) < X.shape[1] else X
+    kept = X if use == list(range(X.shape[1])) else X[:, use]
     columns = tuple(table.columns[place] for place in use)
     return Table(
         kept, columns,

@@ -1,63 +1,32 @@
 """Tables of text: CSV and TSV, read twice so that nothing is held twice."""
 
-import csv
-import io
-import re
-from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from bistochastic.core.errors import FileError, several
+from bistochastic.core.errors import FileError
 from bistochastic.io import categories
-from bistochastic.io.limits import check_size, readable
+from bistochastic.io.layout import (
+    LONGEST,
+    Layout,
+    LongRowError,
+    explained,
+    first_fields,
+    header_of,
+    misplaced,
+    opened,
+    sample_of,
+    separator_of,
+    why_no_number,
+)
+from bistochastic.io.limits import check_size
 from bistochastic.io.optional import needed
 from bistochastic.io.table import Column, Table, unique_names
 
-MISSING = (
-    "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
-    "NULL", "null", "None", "none",
-)  # fmt: skip
-SEPARATORS = (",", "\t", ";", "|")
-SAMPLE, BLOCK, LONGEST = 1 << 16, 1 << 22, 1 << 28
-MAGIC = {
-    b"PK\x03\x04": "a ZIP archive (or an Excel workbook: save it as CSV)",
-    b"PAR1": "a Parquet file (name it .parquet)",
-    b"\x89HDF": "an HDF5 file (name it .h5ad, .mat or .cool)",
-    b"\x93NUMPY": "a NumPy array (name it .npy)",
-    b"%PDF": "a PDF document",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook (save it as CSV)",
-}
-TRUTH = ("false", "true")
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
-DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?\s*")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a text file is written.
-
-    Attributes
-    ----------
-    separator : str, optional
-        Between fields; found in the first lines if not given.
-    decimal : {".", ","}
-        The decimal point.
-    encoding : str
-        Of the characters.
-    header : bool, optional
-        Whether the first line has names; by default it has unless it is all numbers.
-    missing : tuple of str
-        Texts that stand for a missing value, besides the usual ones.
-    """
-
-    separator: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
-    header: bool | None = None
-    missing: tuple[str, ...] = ()
+TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
+OBJECT = 60  # bytes that a text takes besides its characters
 
 
 @dataclass(eq=False)
@@ -65,6 +34,7 @@ class Seen:
     """What the first reading saw in a column."""
 
     text: tuple | None = None  # (row, text) of the first that is not a number
+    infinite: tuple | None = None  # the same, of the first that is infinite
     truth: bool = True  # whether all of its values are true or false
 
     @property
@@ -85,17 +55,17 @@ def read_text(path, roles, layout, limit):
     layout : Layout
         How it is written.
     limit : int
-        Bytes that its numbers may take.
+        Bytes that its contents may take.
 
     Returns
     -------
     Table
         The columns that are used.
     """
-    first, block = _sample(path, layout)
-    separator = layout.separator or _separator(path, first)
-    fields = _first_fields(path, first, separator)
-    header, notes = _header(fields, layout)
+    first, block = sample_of(path, layout, limit)
+    separator = separator_of(path, first, layout)
+    fields = first_fields(path, first, separator)
+    header, notes = header_of(fields, layout)
     names = fields if header else [str(i + 1) for i in range(len(fields))]
     unnamed = header and len(names) > 1 and not names[0].strip()
     names, more = unique_names(path, [name.strip() for name in names])
@@ -104,11 +74,17 @@ def read_text(path, roles, layout, limit):
         roles, more = roles.naming(names[0], "The first column has no name, and")
         notes += more
     use, name, label = roles.of(path, names)
-    reader = Reader(path, separator, layout, header, len(names), block)
-    n, seen = _scanned(path, reader, use, limit)
+    while True:
+        reader = Reader(path, separator, layout, header, len(names), block)
+        try:
+            n, seen = _scanned(reader, names, use, (name, label), roles, limit)
+            break
+        except LongRowError:
+            if block >= LONGEST:
+                raise
+            block = min(8 * block, LONGEST)
     _check_texts(path, names, use, seen, roles, layout)
-    values, columns, texts = _filled(path, reader, n, names, use, seen, (name, label))
-    notes += categories.note(columns)
+    values, columns, texts = _filled(reader, n, names, use, seen, (name, label))
     needed("pyarrow").default_memory_pool().release_unused()
     return Table(
         values,
@@ -116,7 +92,7 @@ def read_text(path, roles, layout, limit):
         ids=texts[0],
         id_name="row" if name is None else names[name],
         labels=texts[1],
-        notes=notes,
+        notes=notes + categories.note(columns),
     )
 
 
@@ -133,47 +109,49 @@ class Reader:
 
     def blocks(self):
         """Yield (first row, list of columns of texts) for each block."""
-        pa, csv_ = needed("pyarrow", self.path), needed("pyarrow.csv", self.path)
+        pa, csv = needed("pyarrow", self.path), needed("pyarrow.csv", self.path)
         names = [f"f{i}" for i in range(self.width)]
+        start, last = 0, ""
         with explained(self.path, self.layout):
-            stream = opened(self.path)
-            with (
-                stream,
-                csv_.open_csv(
-                    stream,
-                    read_options=csv_.ReadOptions(
-                        use_threads=False,
-                        block_size=self.block,
-                        column_names=names,
-                        encoding=self.layout.encoding,
-                    ),
-                    parse_options=csv_.ParseOptions(
-                        delimiter=self.separator, newlines_in_values=True
-                    ),
-                    convert_options=csv_.ConvertOptions(
-                        column_types=dict.fromkeys(names, pa.string()),
-                        strings_can_be_null=False,
-                    ),
-                ) as batches,
-            ):
-                start = 0
-                for number, batch in enumerate(batches):
+            options = {
+                "read_options": csv.ReadOptions(
+                    use_threads=False,
+                    block_size=self.block,
+                    column_names=names,
+                    skip_rows=self.layout.skip,
+                    encoding=self.layout.encoding,
+                ),
+                "parse_options": csv.ParseOptions(
+                    delimiter=self.separator, newlines_in_values=True
+                ),
+                "convert_options": csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            }
+            with opened(self.path) as stream, csv.open_csv(stream, **options) as held:
+                for number, batch in enumerate(held):
                     rows = batch.slice(1) if self.header and not number else batch
                     if rows.num_rows:
                         yield start, rows.columns
+                        last = rows.columns[-1][-1].as_py()
                     start += rows.num_rows
+        if "\n" in last and not _closed(self.path):
+            raise FileError(
+                f"{self.path}: a quotation mark is never closed; it begins the field "
+                f"{last[:30]!r} in the last column of row {start:,}."
+            )
+
+    @cached_property
+    def _void(self):
+        return needed("pyarrow").array(self.layout.void)
 
     def words(self, texts):
         """Return texts without spaces around them, null where a value is missing."""
         pa, pc = needed("pyarrow", self.path), needed("pyarrow.compute", self.path)
         texts = pc.utf8_trim_whitespace(texts)
-        void = pc.is_in(texts, value_set=self.void)
+        void = pc.is_in(texts, value_set=self._void)
         return pc.if_else(void, pa.scalar(None, pa.string()), texts)
-
-    @cached_property
-    def void(self):
-        """The texts that stand for a missing value."""
-        return needed("pyarrow").array(MISSING + self.layout.missing)
 
     def numbers(self, texts):
         """Return a column of texts as numbers, or the place of one that is none.
@@ -191,20 +169,37 @@ class Reader:
             The first that is neither a number nor missing.
         """
         pa, pc = needed("pyarrow", self.path), needed("pyarrow.compute", self.path)
-        if self.layout.decimal == "." and not self.layout.missing:
+        layout = self.layout
+        if layout.decimal == "." and not (layout.missing or layout.thousands):
             with suppress(pa.ArrowInvalid):  # nothing missing, no spaces: mostly so
                 return pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False), None
         texts = self.words(texts)
-        if self.layout.decimal == ",":
-            point = pc.fill_null(pc.match_substring(texts, "."), False)
-            if pc.any(point).as_py():
-                return None, pc.index(point, True).as_py()
+        wrong = None
+        if layout.thousands:
+            wrong = pc.match_substring_regex(texts, misplaced(layout))
+            texts = pc.replace_substring(texts, layout.thousands, "")
+        if layout.decimal == ",":
+            point = pc.match_substring(texts, ".")
+            wrong = point if wrong is None else pc.or_(wrong, point)
             texts = pc.replace_substring(texts, ",", ".")
+        if wrong is not None:
+            wrong = pc.fill_null(wrong, False)
+            if pc.any(wrong).as_py():
+                return None, pc.index(wrong, True).as_py()
         try:
             made = pc.cast(texts, pa.float64())
         except pa.ArrowInvalid:
             return None, _first_wrong(texts)
         return made.to_numpy(zero_copy_only=False), None
+
+
+def _closed(path):
+    """Tell whether a file ends with a quotation mark, line ends aside."""
+    tail = b""
+    with opened(path) as stream:
+        while part := stream.read(1 << 20):
+            tail = (tail + part)[-64:]
+    return tail.rstrip(b"\r\n\0 ").endswith(b'"')
 
 
 def _first_wrong(texts):
@@ -221,149 +216,24 @@ def _first_wrong(texts):
     return low
 
 
-def opened(path):
-    """Open a file, decompressed as its name says."""
-    pa = needed("pyarrow", path)
-    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
-    return pa.input_stream(str(path), compression=codec.get(path.suffix.lower()))
-
-
-@contextmanager
-def explained(path, layout):
-    """Say of pyarrow's errors where they are and what to do."""
-    pa = needed("pyarrow", path)
-    try:
-        yield
-    except (pa.ArrowException, UnicodeError, LookupError, OSError) as error:
-        said = str(error)
-        ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
-        if ragged:
-            line, wanted, got = map(int, ragged.groups())
-            raise FileError(
-                f"{path}, line {line}: {several(got, 'field')}, where the first line "
-                f"has {wanted}. Mend the line, or name the separator (--separator) if "
-                "it is another one."
-            ) from None
-        if isinstance(error, LookupError):
-            raise FileError(
-                f"{path}: there is no encoding {layout.encoding!r}; try utf-8, latin-1 "
-                "or cp1252."
-            ) from None
-        if isinstance(error, UnicodeError) or "UTF8" in said:
-            raise FileError(_undecoded(path, layout.encoding)) from None
-        if "straddl" in said:
-            raise FileError(
-                f"{path}: a row is longer than {readable(LONGEST)}, or a quotation "
-                "mark is never closed."
-            ) from None
-        raise FileError(f"{path} cannot be read: {said.splitlines()[0]}") from None
-
-
-def _undecoded(path, encoding):
-    """Say where a file is not in the encoding."""
-    where = ""
-    try:
-        with opened(path) as stream:
-            lines = 1
-            wrapped = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
-            while part := wrapped.read(1 << 20):
-                lines += part.count("\n")
-    except UnicodeError as error:
-        rest = bytes(error.object[: error.start]).count(b"\n")
-        byte = bytes(error.object[error.start : error.start + 1]).hex()
-        where = f", line {lines + rest}: byte 0x{byte} is not {encoding}"
-    except Exception:  # the other error is the one to tell
-        where = ""
-    return (
-        f"{path}{where or f' is not {encoding}'}. Name the encoding, as --encoding "
-        "latin-1 (or cp1252, as Excel on Windows writes it), or save it as UTF-8."
-    )
-
-
-def _sample(path, layout):
-    """Return the first lines, decoded, and the size of a block."""
-    with explained(path, layout), opened(path) as stream:
-        raw = stream.read(SAMPLE)
-        for magic, kind in MAGIC.items():
-            if raw.startswith(magic):
-                raise FileError(f"{path} is {kind}, not a table of text.")
-        if not raw.strip():
-            raise FileError(f"{path} is empty.")
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and "16" not in layout.encoding:
-            raise FileError(f"{path} is in UTF-16; say so with --encoding utf-16.")
-        if b"\0" in raw and not layout.encoding.lower().startswith("utf-16"):
-            raise FileError(f"{path} is not text: it has bytes of zero.")
-        while b"\n" not in raw and len(raw) < LONGEST:
-            more = stream.read(len(raw))
-            if not more:
-                break
-            raw += more
-        block = min(max(BLOCK, 4 * raw.rfind(b"\n"), 4 * _longest(raw)), LONGEST)
-        text = raw.decode(layout.encoding, errors="replace")
-    return text.removeprefix("\ufeff"), block
-
-
-def _longest(raw):
-    return max(len(line) for line in raw.split(b"\n"))
-
-
-def _separator(path, sample):
-    """Return the separator that cuts the first lines into equally many fields."""
-    usual = "\t" if ".tsv" in path.suffixes else ","
-    lines = sample.splitlines()
-    lines = lines[: min(20, len(lines) - (len(lines) > 2))]  # the last may be cut off
-    best, most = usual, (0, 1)
-    for separator in (usual, *SEPARATORS):
-        try:
-            widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
-        except csv.Error:
-            continue
-        width, times = Counter(widths).most_common(1)[0] if widths else (1, 0)
-        if width > 1 and (times, width) > most:
-            best, most = separator, (times, width)
-    return best
-
-
-def _first_fields(path, sample, separator):
-    usual = csv.field_size_limit(LONGEST)
-    try:
-        lines = io.StringIO(sample, newline="")
-        return next(row for row in csv.reader(lines, delimiter=separator) if row)
-    except (csv.Error, StopIteration, TypeError):
-        raise FileError(
-            f"{path}: the first line cannot be cut into fields at {separator!r}; the "
-            "separator is one character, as --separator ';'."
-        ) from None
-    finally:
-        csv.field_size_limit(usual)
-
-
-def _header(fields, layout):
-    """Tell whether the first line has names, and what to say about it."""
-    if layout.header is not None:
-        return layout.header, []
-    try:
-        for text in fields:
-            float(text.strip().replace(layout.decimal, "."))
-    except ValueError:
-        return True, []
-    note = (
-        "The first line has only numbers, so it is taken as data (--header says "
-        "otherwise); columns have their numbers as names."
-    )
-    return False, [note]
-
-
-def _scanned(path, reader, use, limit):
+def _scanned(reader, names, use, apart, roles, limit):
     """Read once: count rows, and see what is in the columns."""
     n, seen = 0, {place: Seen() for place in use}
+    for place in use:
+        if roles.demands(names[place]):
+            seen[place] = Seen(text=(0, ""), truth=False)
+    held = 0
     for start, columns in reader.blocks():
         n = start + len(columns[0])
-        check_size(path, 8 * n * len(use), limit, f"{n:,} rows or more of numbers")
+        for place in apart:
+            if place is not None:
+                held += columns[place].nbytes + OBJECT * len(columns[place])
+        wanted = 8 * n * len(use) + held
+        check_size(reader.path, wanted, limit, f"{n:,} rows or more")
         for place in use:
             _look(reader, seen[place], columns[place], start)
     if not n:
-        raise FileError(f"{path} has a first line with names, and no rows.")
+        raise FileError(f"{reader.path} has a first line with names, and no rows.")
     return n, seen
 
 
@@ -373,10 +243,11 @@ def _look(reader, known, texts, start):
     if numbers is not None:
         known.truth &= bool(np.isnan(numbers).all())
         infinite = np.flatnonzero(np.isinf(numbers))
-        if not infinite.size:
-            return
-        wrong = int(infinite[0])
-    elif known.truth:
+        if infinite.size and known.infinite is None:
+            wrong = int(infinite[0])
+            known.infinite = (start + wrong, texts[wrong].as_py())
+        return
+    if known.truth:
         known.truth = all(map(_truth, reader.words(texts).unique().to_pylist()))
     if known.text is None:
         known.text = (start + wrong, texts[wrong].as_py())
@@ -387,27 +258,31 @@ def _truth(text):
 
 
 def _check_texts(path, names, use, seen, roles, layout):
-    """Refuse columns of texts, unless they are wanted as categories."""
-    texts = [place for place in use if seen[place].categories]
-    if not texts or roles.encode:
+    """Refuse infinite values, and columns of texts unless they are categories."""
+    for place in use:
+        if seen[place].infinite is not None and not seen[place].categories:
+            row, text = seen[place].infinite
+            raise FileError(
+                f"{path}: row {row + 1} of column {names[place]!r} is {text!r}, and "
+                "values must be finite."
+            )
+    texts = [
+        place
+        for place in use
+        if seen[place].categories and not roles.encodes(names[place])
+    ]
+    if not texts:
         return
     row, text = seen[texts[0]].text
     shown = repr(text if len(text) <= 40 else text[:37] + "...")
-    said = f"{path}: row {row + 1} of column {names[texts[0]]!r} is {shown}, "
-    if layout.decimal == "." and DECIMAL_COMMA.fullmatch(text):
-        raise FileError(f"{said}a number with a decimal comma? Add --decimal ','.")
-    if text.strip().lower().lstrip("+-") in ("inf", "infinity"):
-        raise FileError(f"{said}and values must be finite.")
-    if text.strip() in ("?", "-", ".", "*", "missing", "unknown"):
-        raise FileError(
-            f"{said}which is not a number. If it stands for a missing value, add "
-            f"--missing {text.strip()!r}."
-        )
-    what = "a date? Dates" if DATE.fullmatch(text) else "not a number. Texts"
-    raise categories.refused(f"{said}{what}", [names[place] for place in texts[1:]])
+    what, sure = why_no_number(text, layout)
+    said = f"{path}: row {row + 1} of column {names[texts[0]]!r} is {shown}, {what}"
+    if sure:
+        raise FileError(said)
+    raise categories.refused(said, [names[i] for i in texts[1:]], roles.advice)
 
 
-def _filled(path, reader, n, names, use, seen, apart):
+def _filled(reader, n, names, use, seen, apart):
     """Read again, into arrays that are there already.
 
     Returns
@@ -420,11 +295,11 @@ def _filled(path, reader, n, names, use, seen, apart):
         The columns that stand apart, as texts.
     """
     values = np.empty((n, len(use)))
-    words = {}
-    for place, known in seen.items():
-        if known.text is not None:
-            first = () if known.categories else TRUTH
-            words[place] = categories.Categories(path, names[place], first)
+    words = {
+        place: categories.Categories(reader.path, names[place])
+        for place, known in seen.items()
+        if known.categories
+    }
     texts = [None if place is None else np.empty(n, dtype=object) for place in apart]
     end = 0
     for start, columns in reader.blocks():
@@ -432,29 +307,32 @@ def _filled(path, reader, n, names, use, seen, apart):
         if end > n:
             break
         for at, place in enumerate(use):
-            values[start:end, at] = _values(
-                reader, columns[place], words.get(place), seen[place]
-            )
-        for held, place in zip(texts, apart, strict=True):
-            if held is not None:
-                held[start:end] = reader.words(columns[place]).to_pylist()
+            if place in words:
+                found = words[place].codes(reader.words(columns[place]))
+            elif seen[place].text is not None:
+                found = _truths(reader.words(columns[place]))
+            else:
+                found = reader.numbers(columns[place])[0]
+            values[start:end, at] = found
+        if texts[0] is not None:  # an id may be NA
+            trimmed = needed("pyarrow.compute").utf8_trim_whitespace(columns[apart[0]])
+            texts[0][start:end] = trimmed.to_pylist()
+        if texts[1] is not None:
+            texts[1][start:end] = reader.words(columns[apart[1]]).to_pylist()
     if end != n:
-        raise FileError(f"{path} changed while it was read.")
+        raise FileError(f"{reader.path} changed while it was read.")
     columns = [
         Column(
             names[place],
-            words[place].ordered(values[:, at]) if seen[place].categories else None,
+            words[place].ordered(values[:, at]) if place in words else None,
         )
         for at, place in enumerate(use)
     ]
     return values, columns, texts
 
 
-def _values(reader, texts, words, known):
-    """Return the numbers, or the numbers of texts, of a block."""
-    if words is None:
-        return reader.numbers(texts)[0]
-    found = reader.words(texts)
-    if not known.categories:
-        found = needed("pyarrow.compute").utf8_lower(found)
-    return words.codes(found)
+def _truths(words):
+    """Return truth values as numbers."""
+    return [
+        np.nan if text is None else TRUTH[text.lower()] for text in words.to_pylist()
+    ]

@@ -28,12 +28,17 @@ def check_new(path, force=False):
     force : bool
         Whether a file that is there may be replaced.
     """
-    path = Path(path)
-    if path.is_dir():
+    try:
+        path = Path(path).resolve()
+        folder, file = path.parent.is_dir(), path.is_file()
+        exists = path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # names too long, loops
+        raise OutputError(f"{path} cannot be written: {error}.") from None
+    if exists:
         raise OutputError(f"{path} is a folder; name a file.")
-    if not path.parent.is_dir():
+    if not folder:
         raise OutputError(f"{path}: there is no folder {path.parent}.")
-    if path.is_file() and not force:
+    if file and not force:
         raise OutputError(
             f"{path} is there already; force (--force) writes over it, or name another."
         )
@@ -58,9 +63,12 @@ def replacing(path, force=False):
         To write bytes to. If anything goes wrong, what was at `path` stays as it was.
     """
     path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):  # a device or a pipe
-        with path.open("wb") as stream:
-            yield stream
+    if _special(path):
+        try:
+            with path.open("wb") as stream:
+                yield stream
+        except OSError as error:
+            raise OutputError(f"{path} was not written: {error.strerror}.") from error
         return
     with beside(path, force) as name, open(name, "w+b") as stream:
         yield stream
@@ -86,9 +94,10 @@ def beside(path, force=False):
     """
     check_new(path, force)
     path = Path(path).resolve()
-    handle, name = tempfile.mkstemp(".part", f".{path.name[:100]}.", path.parent)
-    os.close(handle)
+    name = ""
     try:
+        handle, name = tempfile.mkstemp(".part", ".bistochastic-", path.parent)
+        os.close(handle)
         yield name
         os.chmod(name, _mode(path))
         _placed(name, path, force)
@@ -101,6 +110,14 @@ def beside(path, force=False):
                 "before is as it was."
             ) from error
         raise
+
+
+def _special(path):
+    """Tell whether a path is a device or a pipe."""
+    try:
+        return path.exists() and not (path.is_file() or path.is_dir())
+    except OSError:
+        return False
 
 
 def _mode(path):
