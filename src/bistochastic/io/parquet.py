@@ -125,6 +125,9 @@ def _batches(path, file, n, schema, places):
         if start + held.num_rows > n:
             break
         found = [held.column(i if alone else p) for i, p in enumerate(places)]
+        for column in found:
+            if isinstance(column, needed("pyarrow").DictionaryArray):
+                column.validate(full=True)  # numbers of texts may lead astray
         batch = Batch(zip(places, found, strict=True))
         batch.num_rows = held.num_rows
         yield start, batch
