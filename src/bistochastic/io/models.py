@@ -175,6 +175,8 @@ def _fill(estimator, attributes):
     if labels is None and isinstance(estimator, ClusterMixin):
         raise ValueError("no labels_")
     points = attributes.get("_points")
+    if points is not None and points.metric != getattr(estimator, "metric", None):
+        raise ValueError("points of another metric")
     held = [] if points is None else [points.X, points.center]
     for value in (*attributes.values(), *held):
         data = value.data if issparse(value) else value
