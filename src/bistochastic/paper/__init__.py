@@ -1,0 +1,1 @@
+"""The paper's experiments: what it claims, and the same done again."""

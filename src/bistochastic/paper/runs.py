@@ -1,0 +1,188 @@
+"""Runs that can be killed and taken up again: one line of JSON for each cell."""
+
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bistochastic import __version__
+from bistochastic.datasets import load
+from bistochastic.paper.protocol import VERSION, partitions, prepared, scored
+
+
+def records(path):
+    """Read the records of earlier runs.
+
+    Parameters
+    ----------
+    path : path
+        A file with one JSON object a line; what a killed run left of a last line is
+        left out, and so are records of other versions of the protocol.
+
+    Returns
+    -------
+    dict
+        Records by the key of their cell.
+    """
+    path = Path(path)
+    found = {}
+    if not path.is_file():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            record = json.loads(line)
+            if record["version"] == VERSION:
+                found.setdefault(record["key"], record)
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def run(cells, path, *, folder=None, jobs=None, listen=lambda done, record: None):
+    """Run the cells that have no record yet, and write one for each.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        What is wanted.
+    path : path
+        Where the records are kept.
+    folder : path, optional
+        Where the sets are, as in `load`.
+    jobs : int, optional
+        How many processes; one for each core by default.
+    listen : callable
+        Called with the number of cells that are done and the last record.
+
+    Returns
+    -------
+    dict
+        All records of these cells, by their keys.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    path = Path(path)
+    done = records(path)
+    left = [cell for cell in cells if cell.key not in done]
+    count = len(cells) - len(left)
+    if left:
+        jobs = effective_n_jobs(-1 if jobs is None else jobs)
+        found = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(one)(cell, folder) for cell in left
+        )
+        with _appended(path) as stream:
+            for record in found:
+                stream.write((json.dumps(record) + "\n").encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+                done[record["key"]] = record
+                count += 1
+                listen(count, record)
+    return {cell.key: done[cell.key] for cell in cells}
+
+
+def _appended(path):
+    """Open a file of records to add to, behind its last whole line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = path.open("ab+")
+    size = stream.seek(0, os.SEEK_END)
+    if size:
+        stream.seek(max(0, size - (1 << 24)))
+        tail = stream.read()
+        cut = len(tail) - (tail.rfind(b"\n") + 1)
+        if cut:
+            stream.truncate(size - cut)
+    stream.seek(0, os.SEEK_END)
+    return stream
+
+
+def one(cell, folder=None):
+    """Run one cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        What to run.
+    folder : path, optional
+        Where the sets are.
+
+    Returns
+    -------
+    dict
+        Its record.
+    """
+    from threadpoolctl import threadpool_limits
+
+    held = load(cell.set, folder=folder)
+    X, c = prepared(cell.preparation, held.data), len(set(held.target.tolist()))
+    begin = time.perf_counter()
+    with threadpool_limits(1):  # as many processes as cores do the work
+        made = [
+            scored(held.target, labels) | {"clusters": number}
+            for labels, number in partitions(cell, X, c)
+        ]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "key": cell.key,
+        "version": VERSION,
+        "protocol": cell.protocol,
+        "set": cell.set,
+        "method": cell.method,
+        "preparation": cell.preparation,
+        "options": cell.options,
+        "seeds": list(range(cell.starts)),
+        "wanted": c,
+        "scores": made,
+        "seconds": round(time.perf_counter() - begin, 3),
+        "megabytes": round(peak / (1e6 if sys.platform == "darwin" else 1e3)),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": _versions(),
+    }
+
+
+def _versions():
+    names = ("numpy", "scipy", "scikit-learn")
+    held = {"bistochastic": __version__, "python": platform.python_version()}
+    return held | {name: version(name) for name in names}
+
+
+def best(found, *, label_free=False):
+    """Return what a protocol reports of the records of a method on a set.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        Records.
+    label_free : bool
+        Whether there is one record with one partition; otherwise the partition with
+        the best accuracy is chosen, among those with the wanted number of clusters if
+        there are such.
+
+    Returns
+    -------
+    dict
+        Scores, number of clusters, preparation and options of the partition; "runs",
+        how many there were, "exact", how many had the wanted number of clusters, and
+        "mean" and "deviation" of the accuracy over the starts of the chosen cell.
+    """
+    every = [(record, score) for record in found for score in record["scores"]]
+    if label_free and len(every) != 1:
+        raise ValueError(f"{len(every)} partitions, where labels may not choose")
+    exact = [pair for pair in every if pair[1]["clusters"] == pair[0]["wanted"]]
+    record, score = max(exact or every, key=lambda pair: pair[1]["ACC"])
+    over = [other["ACC"] for other in record["scores"]]
+    mean = sum(over) / len(over)
+    deviation = (sum((value - mean) ** 2 for value in over) / len(over)) ** 0.5
+    return score | {
+        "preparation": record["preparation"],
+        "options": record["options"],
+        "runs": len(every),
+        "exact": len(exact),
+        "mean": round(mean, 2),
+        "deviation": round(deviation, 2),
+    }
