@@ -7,6 +7,7 @@ import resource
 import sys
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -118,12 +119,12 @@ def one(cell, folder=None):
     """
     from threadpoolctl import threadpool_limits
 
-    held = load(cell.set, folder=folder)
-    X, c = prepared(cell.preparation, held.data), len(set(held.target.tolist()))
+    X, y = _points(cell.set, cell.preparation, folder)
+    c = len(set(y.tolist()))
     begin = time.perf_counter()
     with threadpool_limits(1):  # as many processes as cores do the work
         made = [
-            scored(held.target, labels) | {"clusters": number}
+            scored(y, labels) | {"clusters": number}
             for labels, number in partitions(cell, X, c)
         ]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -143,6 +144,13 @@ def one(cell, folder=None):
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
     }
+
+
+@lru_cache(maxsize=2)
+def _points(name, way, folder):
+    """Return points and labels, kept for the next cells of the same process."""
+    held = load(name, folder=folder)
+    return prepared(way, held.data), held.target
 
 
 def _versions():
