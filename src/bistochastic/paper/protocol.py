@@ -29,7 +29,8 @@ SCORES = {
     "PUR": purity,
 }
 METHODS = ("K-Means", "SC", "DSDC", "CAN", "ERCAN", "CLR", "ANCMM")
-FIXED = {"table": "zscore", "faces": "255", "text": "tfidf"}
+FIXED = {"table": "zscore", "faces": "255", "text": "tfidf", "shapes": "raw"}
+TOYS = tuple(f"moons:{seed}" for seed in range(1, 51))  # the paper's is the first
 PROTOCOLS = ("paper", "label-free")
 
 
@@ -73,7 +74,7 @@ def cells(protocol, name, kind, methods=METHODS):
         Which of the two.
     name : str
         The set.
-    kind : {"table", "faces", "text"}
+    kind : {"table", "faces", "text", "shapes"}
         What it is.
     methods : sequence of str
         Which methods.
@@ -97,6 +98,8 @@ def cells(protocol, name, kind, methods=METHODS):
 
 def _ways(kind):
     """Return the ways to prepare a set among which the labels choose."""
+    if kind == "shapes":
+        return ("raw",)
     ways = ("raw", "minmax", "zscore", "unit")
     return (*ways, "tfidf") if kind == "text" else ways
 

@@ -13,7 +13,40 @@ from pathlib import Path
 
 from bistochastic import __version__
 from bistochastic.datasets import load
-from bistochastic.paper.protocol import VERSION, partitions, prepared, scored
+from bistochastic.datasets.load import PAPER, catalogue
+from bistochastic.paper.protocol import (
+    METHODS,
+    PROTOCOLS,
+    TOYS,
+    VERSION,
+    cells,
+    partitions,
+    prepared,
+    scored,
+)
+
+
+def wanted(sets=PAPER, methods=METHODS, protocols=PROTOCOLS, toys=TOYS):
+    """List the cells of Tables 1, 3, 4 and 5.
+
+    Parameters
+    ----------
+    sets, methods, protocols, toys : sequences of str
+        Which of them; `toys` are the moons of Table 1, by seed.
+
+    Returns
+    -------
+    list of Cell
+        The label-free ones first: they are few.
+    """
+    made = []
+    for protocol in sorted(protocols):
+        for toy in toys:
+            both = [m for m in ("CAN", "ANCMM") if m in methods]
+            made += cells(protocol, toy, "shapes", both)
+        for name in sets:
+            made += cells(protocol, name, catalogue()[name]["kind"], methods)
+    return made
 
 
 def records(path):
@@ -44,12 +77,12 @@ def records(path):
     return found
 
 
-def run(cells, path, *, folder=None, jobs=None, listen=lambda done, record: None):
+def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None):
     """Run the cells that have no record yet, and write one for each.
 
     Parameters
     ----------
-    cells : sequence of Cell
+    todo : sequence of Cell
         What is wanted.
     path : path
         Where the records are kept.
@@ -69,8 +102,8 @@ def run(cells, path, *, folder=None, jobs=None, listen=lambda done, record: None
 
     path = Path(path)
     done = records(path)
-    left = [cell for cell in cells if cell.key not in done]
-    count = len(cells) - len(left)
+    left = [cell for cell in todo if cell.key not in done]
+    count = len(todo) - len(left)
     if left:
         jobs = effective_n_jobs(-1 if jobs is None else jobs)
         found = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
@@ -84,7 +117,7 @@ def run(cells, path, *, folder=None, jobs=None, listen=lambda done, record: None
                 done[record["key"]] = record
                 count += 1
                 listen(count, record)
-    return {cell.key: done[cell.key] for cell in cells}
+    return {cell.key: done[cell.key] for cell in todo}
 
 
 def _appended(path):
@@ -149,7 +182,8 @@ def one(cell, folder=None):
 @lru_cache(maxsize=2)
 def _points(name, way, folder):
     """Return points and labels, kept for the next cells of the same process."""
-    held = load(name, folder=folder)
+    name, _, seed = name.partition(":")
+    held = load(name, folder=folder, seed=int(seed or 1))
     return prepared(way, held.data), held.target
 
 
