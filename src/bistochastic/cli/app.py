@@ -1,4 +1,4 @@
-"""The commands: cluster, predict, scale, demo."""
+"""The commands: cluster, predict, scale, reproduce, demo."""
 
 import sys
 import tempfile
@@ -373,6 +373,60 @@ def scale(
                 force=force,
                 json=json,
             )
+
+
+@app.command()
+def reproduce(
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder with the sets as NAME.npz; BISTOCHASTIC_DATA by default.",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Some sets only, as wine.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="Some methods only, as CAN.")
+    ] = None,
+    protocols: Annotated[
+        list[str] | None, typer.Option("--protocol", help="paper or label-free only.")
+    ] = None,
+    records: Annotated[
+        str, typer.Option(help="Where runs are recorded, and taken up again.")
+    ] = "reproduction/records.jsonl",
+    out: Annotated[
+        str, typer.Option(help="Folder for tables, figures and the page.")
+    ] = "reproduction",
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Whether to draw figures.")
+    ] = True,
+    jobs: o.Jobs = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+):
+    """Do the paper's experiments again: Tables 1, 3, 4, 5 and Figures 1, 2.
+
+    A run that is stopped goes on where it was. All sets take hours; a first look:
+
+      bistochastic reproduce --set wine
+    """
+    voice = Voice(quiet, verbose)
+    with guarded(voice):
+        from bistochastic.cli import reproducing
+
+        reproducing.reproduce(
+            voice,
+            sets=sets,
+            methods=methods,
+            protocols=protocols,
+            data=data,
+            records=records,
+            out=out,
+            jobs=jobs,
+            figures=figures,
+        )
 
 
 @app.command()

@@ -1,0 +1,88 @@
+"""What the command `reproduce` does."""
+
+from pathlib import Path
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from bistochastic.cli.talking import UsageError
+from bistochastic.core.errors import FileError, listed, several
+from bistochastic.datasets.load import PAPER, load
+from bistochastic.paper import page, runs
+from bistochastic.paper.protocol import METHODS, PROTOCOLS, TOYS
+
+
+def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figures):
+    """Run what has no record yet, and write tables, figures and the page.
+
+    Parameters
+    ----------
+    voice : Voice
+        Speaks.
+    sets, methods, protocols : list of str
+        Which of them; all by default.
+    data : str or None
+        The folder with the sets.
+    records, out : str
+        Where records are kept, and where tables and figures go.
+    jobs : int or None
+        How many processes.
+    figures : bool
+        Whether to draw the figures.
+    """
+    chosen = {
+        "--set": (sets or PAPER, PAPER),
+        "--method": (methods or METHODS, METHODS),
+        "--protocol": (protocols or PROTOCOLS, PROTOCOLS),
+    }
+    for option, (given, known) in chosen.items():
+        for name in given:
+            if name not in known:
+                raise UsageError(f"{option} {name}: there are {listed(known, 20)}.")
+    there = []
+    for name in sets or PAPER:
+        try:
+            load(name, folder=data)
+            there.append(name)
+        except FileError as error:
+            voice.warn(str(error))
+    todo = runs.wanted(
+        there, methods or METHODS, protocols or PROTOCOLS, TOYS if not sets else ()
+    )
+    known = runs.records(records)
+    done = sum(cell.key in known for cell in todo)
+    voice.note(
+        f"{several(len(todo), 'run')} of {several(len(there), 'set')}, {done:,} of "
+        f"them recorded in {records}."
+    )
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = voice.quiet or not voice.err.is_terminal
+    with Progress(*columns, console=voice.err, transient=True, disable=hidden) as bar:
+        task = bar.add_task("Runs", total=len(todo), completed=done)
+
+        def follow(count, record):
+            text = f"{record['set']}, {record['method']}"
+            bar.update(task, completed=count, description=text)
+            if voice.verbose:
+                best = max(score["ACC"] for score in record["scores"])
+                bar.console.print(f"{record['key']}: ACC {best}, {record['seconds']} s")
+
+        voice.planned = [records]
+        found = runs.run(todo, records, folder=data, jobs=jobs, listen=follow)
+    with voice.stage("Tables and figures"):
+        made = page.write(Path(out), list(found.values()), data=data, drawn=figures)
+    for text in page.sentences(list(found.values())):
+        voice.tell(text)
+    voice.tell(f"The page: {made}")
