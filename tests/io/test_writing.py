@@ -140,9 +140,9 @@ def test_permissions_and_links_stay(tmp_path):
 
 WRITER = """
 import sys, numpy as np
-from scipy.sparse import random_array
+from scipy.sparse import random as random_matrix
 from bistochastic.io import write_graph
-S = random_array((3000, 3000), density=0.02, rng=0, format="csr")
+S = random_matrix(3000, 3000, 0.02, format="csr", random_state=0)
 print("ready", flush=True)
 while True:
     write_graph(sys.argv[1], S, force=True)
