@@ -2,14 +2,7 @@
 
 from pathlib import Path
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from bistochastic.cli.talking import UsageError
 from bistochastic.core.errors import FileError, listed, several
@@ -61,15 +54,7 @@ def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figu
         f"{several(len(todo), 'run')} of {several(len(there), 'set')}, {done:,} of "
         f"them recorded in {records}."
     )
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = voice.quiet or not voice.err.is_terminal
-    with Progress(*columns, console=voice.err, transient=True, disable=hidden) as bar:
+    with voice.bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("Runs", total=len(todo), completed=done)
 
         def follow(count, record):

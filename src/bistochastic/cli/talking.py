@@ -137,14 +137,14 @@ class Voice:
     @contextmanager
     def stage(self, text):
         """Show that something takes a while."""
-        with self._bar() as bar:
+        with self.bar() as bar:
             bar.add_task(shown(text), total=None)
             yield
 
     @contextmanager
     def fit(self, text):
         """Show how far a fit has come, with an estimate."""
-        with self._bar(TimeRemainingColumn()) as bar:
+        with self.bar(TimeRemainingColumn()) as bar:
             task = bar.add_task(f"{shown(text)}: neighbors", total=None)
 
             def follow(progress):
@@ -171,7 +171,10 @@ class Voice:
             with heard(follow):
                 yield
 
-    def _bar(self, *columns):
+    def bar(self, *columns):
+        """Return a bar, or what stands for it where nobody looks."""
+        if self.quiet or not self.err.is_terminal:
+            return Silent(self.err)
         return Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -180,8 +183,32 @@ class Voice:
             *columns,
             console=self.err,
             transient=True,
-            disable=self.quiet or not self.err.is_terminal,
         )
+
+
+class Silent:
+    """Stands for a bar that is not shown.
+
+    Parameters
+    ----------
+    console : Console
+        Where lines go.
+    """
+
+    def __init__(self, console):
+        self.console = console
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def add_task(self, *args, **options):
+        """Do nothing."""
+
+    def update(self, *args, **options):
+        """Do nothing."""
 
 
 def shown(text):
