@@ -31,9 +31,11 @@ def check_new(path, force=False):
     try:
         path = Path(path).resolve()
         folder, file = path.parent.is_dir(), path.is_file()
-        exists = path.is_dir()
+        exists, loop = path.is_dir(), path.is_symlink()
     except (OSError, RuntimeError, ValueError) as error:  # names too long, loops
         raise OutputError(f"{path} cannot be written: {error}.") from None
+    if loop:
+        raise OutputError(f"{path} cannot be written: it is a link to itself.")
     if exists:
         raise OutputError(f"{path} is a folder; name a file.")
     if not folder:
