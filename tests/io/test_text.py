@@ -115,9 +115,10 @@ def test_texts_are_bounded_too(tmp_path):
     wide = gzip.compress(b"," * 3_000_000)
     assert "columns" in said(tmp_path, wide, "a.csv.gz", max_memory=10**8)
     file = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"a": [1.0] * 40_000, "s": ["z" * 60_000] * 40_000}), file)
+    held = {"a": [1.0] * 2000, "s": ["z" * 60_000] * 2000}
+    pq.write_table(pa.table(held), file)
     assert file.stat().st_size < 10**6
-    assert read_table(file, drop="s", max_memory=10**7).values.shape == (40_000, 1)
+    assert read_table(file, drop="s", max_memory=10**5).values.shape == (2000, 1)
 
 
 def test_missing_values_are_not_numbers(tmp_path):
