@@ -1,5 +1,6 @@
 """Protocols and runs: what is tried, and that a killed run goes on."""
 
+import gzip
 import json
 import tomllib
 from importlib.resources import files
@@ -9,6 +10,7 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_wine
 
+from bistochastic.core.errors import InputError
 from bistochastic.datasets.load import PAPER
 from bistochastic.paper import runs
 from bistochastic.paper.protocol import METHODS, Cell, cells, prepared
@@ -115,6 +117,16 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, monkeypatch):
     assert [line["key"] for line in lines] == [CAN.key, ANCMM.key]
     runs.run(wanted, file, jobs=1)
     assert len(calls) == 2
+
+
+def test_compressed_records_are_read_and_not_added_to(tmp_path):
+    file = tmp_path / "records.jsonl"
+    first = runs.run([CAN], file, jobs=1)
+    packed = tmp_path / "records.jsonl.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert runs.run([CAN], packed, jobs=1) == first
+    with pytest.raises(InputError, match="gunzip"):
+        runs.run([CAN, ANCMM], packed, jobs=1)
 
 
 def test_records_of_another_version_are_done_again(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Runs that can be killed and taken up again: one line of JSON for each cell."""
 
+import gzip
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bistochastic import __version__
+from bistochastic.core.errors import InputError, several
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
 from bistochastic.paper.protocol import (
@@ -55,8 +57,9 @@ def records(path):
     Parameters
     ----------
     path : path
-        A file with one JSON object a line; what a killed run left of a last line is
-        left out, and so are records of other versions of the protocol.
+        A file with one JSON object a line, or that compressed (.gz); what a killed run
+        left of a last line is left out, and so are records of other versions of the
+        protocol.
 
     Returns
     -------
@@ -67,7 +70,9 @@ def records(path):
     found = {}
     if not path.is_file():
         return found
-    for line in path.read_text(encoding="utf-8").splitlines():
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    for line in data.decode("utf-8", errors="replace").splitlines():
         try:
             record = json.loads(line)
             if record["version"] == VERSION:
@@ -104,6 +109,11 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
     done = records(path)
     left = [cell for cell in todo if cell.key not in done]
     count = len(todo) - len(left)
+    if left and path.suffix == ".gz":
+        raise InputError(
+            f"{path} lacks {several(len(left), 'run')}, and nothing can be added to a "
+            "compressed file; unpack it first (gunzip)."
+        )
     if left:
         jobs = effective_n_jobs(-1 if jobs is None else jobs)
         found = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
