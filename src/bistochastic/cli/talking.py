@@ -23,7 +23,7 @@ from rich.text import Text
 from bistochastic.core.errors import InputError, OutputError
 from bistochastic.core.progress import heard
 
-DONE, BUG, USAGE, INPUT, OUTPUT, SHORT = 0, 1, 2, 3, 4, 5
+BUG, USAGE, INPUT, OUTPUT, SHORT = 1, 2, 3, 4, 5
 INTERRUPTED, TERMINATED, CLOSED = 130, 143, 141
 ENDS = [getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)]
 CLOSED_OUT = sys.stdout is None
@@ -74,8 +74,8 @@ class Voice:
 
     def __init__(self, quiet=False, verbose=False, data=False):
         self.quiet, self.verbose = quiet, verbose
-        self.err = Console(stderr=True, highlight=False, soft_wrap=not _terminal(2))
-        out = Console(highlight=False, soft_wrap=not _terminal(1))
+        self.err = Console(stderr=True, highlight=False, soft_wrap=not os.isatty(2))
+        out = Console(highlight=False, soft_wrap=not os.isatty(1))
         self.out = self.err if data else out
         self.written = []
         self.planned = []
@@ -217,18 +217,6 @@ def shown(text):
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
         for c in str(text)
     )
-
-
-def _terminal(number):
-    return os.isatty(number) if _open(number) else False
-
-
-def _open(number):
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager

@@ -5,17 +5,16 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy import io as scipy_io
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csc_array, csr_array, issparse
 
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import hdf
 from bistochastic.io.limits import DEFLATED, check_size
-from bistochastic.io.table import check_numbers
+from bistochastic.io.table import LABELS, check_numbers, checked_sparse
 
 ENTRY = 4  # bytes that an entry of an MTX file takes at least
 HEADER = 1 << 16  # bytes that the header of an array may take
 NAMES = ("X", "data", "arr_0")  # what an array of points is called, first come
-LABELS = ("y", "labels", "target")
 SPARSE = {"data", "shape", "format"}
 NUMBERS = ("double", "single", "sparse", "logical", "int", "uint")
 
@@ -242,30 +241,9 @@ def _sparse(path, archive):
     shape = tuple(int(length) for length in shape)
     check_size(path, 8 * max(shape), archive.limit, f"a matrix of shape {shape}")
     parts = [archive.read(name) for name in ("data", "indices", "indptr")]
-    data, indices, indptr = parts
-    if any(part.ndim != 1 for part in parts) or {
-        indices.dtype.kind,
-        indptr.dtype.kind,
-    } - {"i", "u"}:
-        raise FileError(f"{path}: its sparse matrix is damaged.")
-    check_numbers(path, data)
-    rows = shape[0] if form == "csr" else shape[1]
-    good = indptr.size == rows + 1 and indices.size == data.size
-    good = good and indptr[0] == 0 and indptr[-1] == data.size
-    good = good and (np.diff(indptr.astype(np.int64)) >= 0).all()
-    across = shape[1] if form == "csr" else shape[0]
-    if good and indices.size:
-        good = indices.min() >= 0 and int(indices.max()) < across
-    if not good:
-        raise FileError(
-            f"{path}: its sparse matrix is damaged; an index is outside of the shape "
-            f"{shape}, or the rows do not add up."
-        )
-    if form == "csr":
-        return csr_array((data, indices, indptr), shape=shape)
-    from scipy.sparse import csc_array
-
-    return csr_array(csc_array((data, indices, indptr), shape=shape))
+    check_numbers(path, parts[0])
+    kind = csr_array if form == "csr" else csc_array
+    return csr_array(checked_sparse(path, parts, shape, kind))
 
 
 def read_mtx(path, limit):
@@ -347,15 +325,3 @@ def read_mat(path, key, limit):
         if y is not None and not issparse(y) and y.size == X.shape[0]:
             return X, y.ravel()
     return X, None
-
-
-def write_mtx(stream, S):
-    """Write a sparse matrix in the Matrix Market format."""
-    scipy_io.mmwrite(stream, S, symmetry="general")
-
-
-def write_npz(stream, S):
-    """Write a sparse matrix as `scipy.sparse.save_npz` does."""
-    from scipy.sparse import save_npz
-
-    save_npz(stream, S)

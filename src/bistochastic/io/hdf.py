@@ -8,10 +8,10 @@ from scipy.sparse import csc_array, csr_array, issparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.limits import check_size
 from bistochastic.io.optional import needed
+from bistochastic.io.table import LABELS, checked_sparse
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 POINTS = ("X", "data")
-LABELS = ("y", "labels", "target")
 
 
 def is_hdf(path):
@@ -109,24 +109,7 @@ def _matrix(path, item, shape, limit):
         return csr_array(shape)
     check_size(path, 24 * item["data"].size, limit)
     parts = [item[name][()] for name in ("data", "ir", "jc")]
-    return csr_array(_checked(path, parts, shape, csc_array))
-
-
-def _checked(path, parts, shape, kind):
-    """Return a sparse matrix whose indices lie inside of its shape."""
-    data, indices, ends = parts
-    indices, ends = indices.astype(np.int64), ends.astype(np.int64)
-    along, across = shape if kind is csr_array else shape[::-1]
-    good = ends.size == along + 1 and ends[0] == 0 and ends[-1] == data.size
-    good = good and (np.diff(ends) >= 0).all() and indices.size == data.size
-    if good and indices.size:
-        good = indices.min() >= 0 and indices.max() < across
-    if not good:
-        raise FileError(
-            f"{path}: its sparse matrix is damaged; an index is outside of the shape "
-            f"{shape}, or the rows do not add up."
-        )
-    return kind((data, indices, ends), shape=shape)
+    return csr_array(checked_sparse(path, parts, shape, csc_array))
 
 
 def read_h5ad(path, key, id, label, limit):
@@ -224,7 +207,7 @@ def _check_item(path, item, limit):
     check_size(path, 24 * item["data"].size + 16 * max(shape), limit)
     kind = csr_array if "csr" in str(item.attrs["encoding-type"]) else csc_array
     parts = [item[name][()] for name in ("data", "indices", "indptr")]
-    _checked(path, parts, shape, kind)
+    checked_sparse(path, parts, shape, kind)
 
 
 def _check_obs(path, file, limit):

@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.categories import ADVICE
+
+LABELS = ("y", "labels", "target")  # what an array of labels is called, first come
 
 
 @dataclass(frozen=True)
@@ -317,3 +320,40 @@ def check_numbers(path, values):
             f"({values.dtype}), and numbers are needed."
         )
     return values
+
+
+def checked_sparse(path, parts, shape, kind):
+    """Return a sparse matrix, if its indices lie inside of its shape.
+
+    Parameters
+    ----------
+    path : path
+        The file, for messages.
+    parts : sequence of array
+        Values, indices, and where rows (or columns) end.
+    shape : tuple of int
+        Rows and columns.
+    kind : {csr_array, csc_array}
+        How it is held.
+
+    Returns
+    -------
+    csr_array or csc_array
+        The matrix.
+    """
+    data, indices, ends = parts
+    good = all(part.ndim == 1 for part in parts)
+    good = good and all(part.dtype.kind in "iu" for part in (indices, ends))
+    if good:
+        indices, ends = indices.astype(np.int64), ends.astype(np.int64)
+        along, across = shape if kind is csr_array else shape[::-1]
+        good = ends.size == along + 1 and ends[0] == 0 and ends[-1] == data.size
+        good = good and (np.diff(ends) >= 0).all() and indices.size == data.size
+    if good and indices.size:
+        good = indices.min() >= 0 and indices.max() < across
+    if not good:
+        raise FileError(
+            f"{path}: its sparse matrix is damaged; an index is outside of the shape "
+            f"{shape}, or the rows do not add up."
+        )
+    return kind((data, indices, ends), shape=shape)

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.io import mmwrite
+from scipy.sparse import csr_array, save_npz
 
 from bistochastic.core.errors import OutputError
-from bistochastic.io import arrays
 from bistochastic.io.optional import needed
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -251,9 +251,11 @@ def write_graph(path, S, *, force=False):
         with replacing(path, force) as stream:
             np.save(stream, S.toarray() if hasattr(S, "toarray") else np.asarray(S))
     elif ending in (".npz", ".mtx"):
-        write = arrays.write_npz if ending == ".npz" else arrays.write_mtx
         with replacing(path, force) as stream:
-            write(stream, csr_array(S))
+            if ending == ".npz":
+                save_npz(stream, csr_array(S))
+            else:
+                mmwrite(stream, csr_array(S), symmetry="general")
     else:
         raise OutputError(f"{path}: graphs are written as .npz, .mtx or .npy.")
 
