@@ -9,7 +9,7 @@ pytest.importorskip("typer")
 from test_cluster import run
 
 from bistochastic.paper import page, runs, tables
-from bistochastic.paper.protocol import Cell, cells
+from bistochastic.paper.protocol import DEFAULT, Cell, cells
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +30,8 @@ def record(method, acc, protocol="paper", name="wine", clusters=3, way="minmax")
 RECORDS = [
     record("CAN", 97.19), record("CAN", 90.0), record("ANCMM", 98.31),
     record("ERCAN", 60.0, clusters=2), record("CLR", 95.0),
-    record("ANCMM", 96.6, "label-free"), record("K-Means", 96.62, "label-free"),
-    record("CAN", 92.0, "label-free"),
+    record(DEFAULT, 97.5), record(DEFAULT, 96.6, "label-free"),
+    record("K-Means", 96.62, "label-free"), record("CAN", 92.0, "label-free"),
 ]  # fmt: skip
 
 
@@ -39,7 +39,8 @@ def test_printed_numbers_stand_beside_ours():
     made = {line.method: line for line in tables.lines(3, RECORDS, ["wine"])}
     assert (made["CAN"].printed, made["CAN"].difference) == (97.2, -0.0)
     assert made["ANCMM"].bold
-    assert made["ANCMM"].free["ACC"] == 96.6
+    assert made[DEFAULT].free["ACC"] == 96.6
+    assert made[DEFAULT].printed is None
     assert made["CLR"].printed is None
     assert made["K-Means"].tuned is None
     assert any("cannot belong" in text for text in made["ERCAN"].remarks)
@@ -49,17 +50,40 @@ def test_printed_numbers_stand_beside_ours():
 def test_counts():
     held = tables.summary(tables.lines(3, RECORDS, ["wine"]))
     assert (held["near"], held["others"]) == (1, 2)
-    assert (held["reached"], held["sets"]) == (1, 1)
+    assert (held["reached"], held["default"], held["sets"]) == (1, 1, 1)
     assert held["against"]["K-Means"] == {"wins": 0, "ties": 1, "losses": 0}
     assert held["against"]["CAN"] == {"wins": 1, "ties": 0, "losses": 0}
-    assert held["means"]["ANCMM, label-free"] == 96.6
+    assert held["means"][f"{DEFAULT}, label-free"] == 96.6
+
+
+def test_a_number_that_is_far_is_found_among_the_runs():
+    held = [record("CAN", acc, way=way) for acc, way in ((99.9, "raw"), (96.0, "unit"))]
+    line = next(x for x in tables.lines(3, held, ["wine"]) if x.method == "CAN")
+    assert line.difference == 2.7
+    assert line.remarks == [
+        "1 of 2 runs come within 2 points of the printed number, nearest with unit, "
+        "n_neighbors 30."
+    ]
+    line = next(x for x in tables.lines(3, held[:1], ["wine"]) if x.method == "CAN")
+    assert line.remarks == ["No run comes within 2 points: all are from 99.9 to 99.9."]
+
+
+def test_ranks_by_hand():
+    held = [
+        record(method, acc, "label-free", name)
+        for name, scores in (("wine", (3, 2, 1)), ("ecoli", (3, 1, 1)))
+        for method, acc in zip(("CAN", "SC", DEFAULT), scores, strict=True)
+    ]
+    counts = tables.summary(tables.lines(3, held))
+    assert counts["ranks"] == {"CAN": 1.0, "SC": 2.25, DEFAULT: 2.75}
+    assert counts["critical"] == 2.34  # 2.344 sqrt(3 * 4 / 12), Demsar's table
 
 
 def test_formats_say_the_same():
     made = tables.lines(4, RECORDS, ["wine"])
     text, tex, html = tables.markdown(made), tables.latex(made), tables.html(made)
-    assert "| Wine | ANCMM | **92.6** | 93.3 | +0.7 | 91.6 |" in text
-    assert r"Wine & ANCMM & \textbf{92.6} & 93.3 & +0.7 & 91.6" in tex
+    assert "| Wine | ANCMM | **92.6** | 93.3 | +0.7 |  |" in text
+    assert r"Wine & ANCMM & \textbf{92.6} & 93.3 & +0.7 &  &" in tex
     assert "<td>ANCMM</td><td><b>92.6</b></td><td>93.3</td>" in html
     assert len(re.findall("<tr>", html)) == 1 + len(made)
     assert r"n\_neighbors" in tex
@@ -79,7 +103,7 @@ def test_the_toy_over_seeds():
     assert (mean, number) == (92.0, 3)
     assert deviation == pytest.approx((2 / 3) ** 0.5)
     head, rows = tables.toy_rows(made)
-    assert len(rows) == 6
+    assert len(rows) == 9
     assert all(len(row) == len(head) for row in rows)
 
 

@@ -17,6 +17,7 @@ from bistochastic.core.errors import InputError, several
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
 from bistochastic.paper.protocol import (
+    DEFAULT,
     METHODS,
     PROTOCOLS,
     TOYS,
@@ -44,8 +45,8 @@ def wanted(sets=PAPER, methods=METHODS, protocols=PROTOCOLS, toys=TOYS):
     made = []
     for protocol in sorted(protocols):
         for toy in toys:
-            both = [m for m in ("CAN", "ANCMM") if m in methods]
-            made += cells(protocol, toy, "shapes", both)
+            shown = [m for m in ("CAN", "ANCMM", DEFAULT) if m in methods]
+            made += cells(protocol, toy, "shapes", shown)
         for name in sets:
             made += cells(protocol, name, catalogue()[name]["kind"], methods)
     return made

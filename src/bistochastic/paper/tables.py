@@ -1,7 +1,7 @@
 """Tables 1, 3, 4 and 5: what is printed beside what came out, with remarks."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 
 from bistochastic.datasets.load import PAPER, catalogue
-from bistochastic.paper.protocol import PROTOCOLS, SCORES, TOYS
+from bistochastic.paper.protocol import DEFAULT, PROTOCOLS, SCORES, TOYS
 from bistochastic.paper.runs import best
 
 METRICS = {3: "ACC", 4: "NMI", 5: "PUR"}
@@ -40,6 +40,8 @@ class Line:
         What `best` reports of the two protocols.
     metric : str
         ACC, NMI or PUR.
+    around : str
+        Where the printed number lies among all runs, if it is far from ours.
     """
 
     set: str
@@ -49,6 +51,7 @@ class Line:
     tuned: dict | None
     free: dict | None
     metric: str
+    around: str = ""
 
     @property
     def difference(self):
@@ -72,7 +75,7 @@ class Line:
                 f"No run has {catalogue()[self.set]['classes']} clusters; this one has "
                 f"{self.tuned['clusters']}."
             )
-        return said
+        return [*said, self.around] if self.around else said
 
 
 def lines(number, records, sets=PAPER):
@@ -90,8 +93,8 @@ def lines(number, records, sets=PAPER):
     Returns
     -------
     list of Line
-        By set and method; CLR, which the paper does not have, comes with None as
-        printed.
+        By set and method; CLR and our default, which the paper does not have, come with
+        None as printed.
     """
     metric, held = METRICS[number], claims()["tables"][str(number)]["rows"]
     methods = claims()["source"]["methods"]
@@ -102,21 +105,48 @@ def lines(number, records, sets=PAPER):
     made = []
     for name in sets:
         row = dict(zip(methods, held[name]["values"], strict=True))
-        for method in (*methods[:-1], "CLR", methods[-1]):
+        for method in (*methods[:-1], "CLR", methods[-1], DEFAULT):
             tuned = found.get(("paper", name, method))
             free = found.get(("label-free", name, method))
-            made.append(
-                Line(
-                    name,
-                    method,
-                    row.get(method),
-                    method in held[name]["bold"],
-                    best(tuned) if tuned else None,
-                    best(free, label_free=True) if free else None,
-                    metric,
-                )
+            line = Line(
+                name,
+                method,
+                row.get(method),
+                method in held[name]["bold"],
+                best(tuned) if tuned else None,
+                best(free, label_free=True) if free else None,
+                metric,
             )
+            made.append(replace(line, around=_around(line, tuned)))
     return made
+
+
+def _around(line, records):
+    """Say where a printed number lies among all runs, if ours is far from it."""
+    if line.difference is None or abs(line.difference) <= NEAR:
+        return ""
+    values = [
+        (score[line.metric], record) for record in records for score in record["scores"]
+    ]
+    gaps = [abs(value - line.printed) for value, _ in values]
+    near = sum(gap <= NEAR for gap in gaps)
+    if near:
+        _, record = values[int(np.argmin(gaps))]
+        return (
+            f"{near:,} of {len(values):,} runs come within {NEAR:g} points of the "
+            f"printed number, nearest with {how(record)}."
+        )
+    found = [value for value, _ in values]
+    return (
+        f"No run comes within {NEAR:g} points: all are from {min(found):.1f} to "
+        f"{max(found):.1f}."
+    )
+
+
+def how(record):
+    """Return preparation and options of a record or of what `best` reports."""
+    options = (f"{name} {value}" for name, value in record["options"].items())
+    return ", ".join([record["preparation"], *options])
 
 
 def toy(records):
@@ -139,12 +169,15 @@ def toy(records):
             place = record["method"], record["protocol"], record["set"]
             found.setdefault(place, []).append(record)
     made = []
-    for at, method in enumerate(printed["columns"]):
+    for method in (*printed["columns"], DEFAULT):
         for metric in SCORES:
+            values = dict(
+                zip(printed["columns"], printed[metric]["values"], strict=True)
+            )
             line = {
                 "method": method,
                 "metric": metric,
-                "printed": printed[metric]["values"][at],
+                "printed": values.get(method),
                 "bold": method in printed[metric]["bold"],
             }
             for protocol in PROTOCOLS:
@@ -168,7 +201,10 @@ def toy_rows(made):
     kinds = [f"{p}{more}" for p in PROTOCOLS for more in ("", ", all seeds")]
     out = []
     for line in made:
-        cells = [line["method"], line["metric"], f"{line['printed']:g}"]
+        value = line["printed"]
+        cells = [
+            line["method"], line["metric"], "" if value is None else f"{value:g}",
+        ]  # fmt: skip
         for kind in kinds:
             value = line.get(kind)
             if isinstance(value, tuple):
@@ -191,29 +227,61 @@ def summary(made):
     -------
     dict
         "near": how many printed numbers of other methods are within two points of
-        ours, of "others"; "reached": on how many sets ANCMM comes within a point of
-        what is printed for it or exceeds it, of "sets"; "wins", "ties" and "losses" of
-        the label-free ANCMM against each method; means.
+        ours, of "others"; "reached" and "default": on how many sets Algorithm 2 and our
+        default come within a point of what is printed for ANCMM or exceed it, of
+        "sets"; "against": "wins", "ties" and "losses" of the label-free default
+        against each method; "means"; "ranks" and "critical": mean ranks of the
+        label-free methods, and by how much two have to differ (Nemenyi's test, 5 %).
     """
+    metric = made[0].metric
     compared = [line for line in made if line.difference is not None]
     others = [line for line in compared if line.method != "ANCMM"]
-    ours = [line for line in compared if line.method == "ANCMM"]
-    free = {(line.set, line.method): line.free for line in made if line.free}
+    ours = {line.set: line for line in compared if line.method == "ANCMM"}
+    tuned = [
+        line.tuned[metric] - ours[line.set].printed
+        for line in made
+        if line.method == DEFAULT and line.tuned and line.set in ours
+    ]
+    free = {(line.set, line.method): line.free[metric] for line in made if line.free}
     against = {}
-    for (name, method), found in free.items():
-        if method == "ANCMM" or (name, "ANCMM") not in free:
+    for (name, method), value in free.items():
+        if method == DEFAULT or (name, DEFAULT) not in free:
             continue
-        gap = free[name, "ANCMM"][made[0].metric] - found[made[0].metric]
+        gap = free[name, DEFAULT] - value
         place = "ties" if abs(gap) <= TIE else "wins" if gap > 0 else "losses"
         against.setdefault(method, {"wins": 0, "ties": 0, "losses": 0})[place] += 1
+    ranks, critical = _ranks(free)
     return {
         "near": sum(abs(line.difference) <= NEAR for line in others),
         "others": len(others),
-        "reached": sum(line.difference >= -1.0 for line in ours),
+        "reached": sum(line.difference >= -1.0 for line in ours.values()),
+        "default": sum(gap >= -1.0 for gap in tuned),
         "sets": len(ours),
         "against": against,
         "means": _means(made),
+        "ranks": ranks,
+        "critical": critical,
     }
+
+
+def _ranks(free):
+    """Return mean ranks over the sets that all methods ran on, and what is critical."""
+    from scipy.stats import rankdata, studentized_range
+
+    methods = list(dict.fromkeys(method for _, method in free))
+    sets = [
+        name
+        for name in dict.fromkeys(name for name, _ in free)
+        if all((name, method) in free for method in methods)
+    ]
+    if len(methods) < 2 or len(sets) < 2:
+        return {}, None
+    table = [[-free[name, method] for method in methods] for name in sets]
+    means = rankdata(table, axis=1).mean(axis=0)
+    many = len(methods)
+    q = studentized_range.ppf(0.95, many, np.inf) / np.sqrt(2)
+    ranks = {m: round(float(r), 2) for m, r in zip(methods, means, strict=True)}
+    return ranks, round(float(q * np.sqrt(many * (many + 1) / (6 * len(sets)))), 2)
 
 
 def _means(made):
@@ -243,10 +311,6 @@ HEAD = (
 def row(line):
     """Return a line as texts."""
     tuned = line.tuned
-    how = ""
-    if tuned:
-        options = ", ".join(f"{k} {v}" for k, v in tuned["options"].items())
-        how = f"{tuned['preparation']}{', ' if options else ''}{options}"
     return (
         catalogue()[line.set]["title"],
         line.method,
@@ -254,7 +318,7 @@ def row(line):
         "" if tuned is None else f"{tuned[line.metric]:.1f}",
         "" if line.difference is None else f"{line.difference:+.1f}",
         "" if line.free is None else f"{line.free[line.metric]:.1f}",
-        how,
+        how(tuned) if tuned else "",
         " ".join(line.remarks),
     )
 
