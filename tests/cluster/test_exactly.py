@@ -16,7 +16,7 @@ from bistochastic import (
     estimate_n_clusters,
     marcus_mapping,
 )
-from bistochastic.cluster.consensus import grid, medoid
+from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket
 from bistochastic.graph.refine import (
     dimension,
@@ -53,6 +53,72 @@ def test_the_number_of_neighbors_that_is_chosen_gives_the_same_labels():
     again = ANCMM(2, n_neighbors=model.n_neighbors_).fit(X)
     np.testing.assert_array_equal(again.labels_, model.labels_)
     assert again.stability_ == 1.0
+
+
+def test_trials_tell_how_each_number_of_neighbors_came_out():
+    X, _ = make_blobs(300, 3, centers=3, cluster_std=2.5, random_state=0)
+    model = ANCMM(3).fit(X)
+    ks = [trial["n_neighbors"] for trial in model.trials_]
+    assert ks == grid(300, 3)
+    alone = [ANCMM(3, n_neighbors=k).fit(X).labels_ for k in ks]
+    for trial, labels in zip(model.trials_, alone, strict=True):
+        index = adjusted_rand_score(model.labels_, labels)
+        assert trial["agreement"] == pytest.approx(index)
+        assert trial["sizes"] == np.bincount(labels).tolist()
+        assert trial["n_components"] == 3
+    kept = [trial["n_neighbors"] for trial in model.trials_ if trial["kept"]]
+    assert kept == [model.n_neighbors_]
+    at = ks.index(model.n_neighbors_)
+    others = alone[:at] + alone[at + 1 :]
+    np.testing.assert_array_equal(model.agreement_, steady(model.labels_, others))
+    assert 0.5 < model.agreement_.mean() < 1
+
+
+def test_steady_by_hand():
+    labels = np.array([0, 0, 0, 1, 1, 2, 2, 2])
+    same = labels[::-1].max() - labels  # other names
+    merged = np.array([0, 0, 0, 1, 1, 1, 1, 1])  # 1 goes under in 2
+    split = np.array([0, 0, 3, 1, 1, 2, 2, 2])
+    np.testing.assert_array_equal(steady(labels, [same]), 1)
+    np.testing.assert_array_equal(steady(labels, [merged]), [1, 1, 1, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(steady(labels, [split]), [1, 1, 0, 1, 1, 1, 1, 1])
+    both = steady(labels, [merged, split])
+    np.testing.assert_array_equal(both, [1, 1, 0.5, 0.5, 0.5, 1, 1, 1])
+    np.testing.assert_array_equal(steady(labels, []), 1)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_memberships_are_shares_of_the_first_graph(ordered, monkeypatch):
+    X, _ = make_blobs(260, 3, centers=4, cluster_std=2.0, random_state=2)
+    if ordered:
+        monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 100)
+    model = ANCMM(4, n_neighbors=12, refine=None).fit(X)
+    shares = model.memberships(X)
+    S = adaptive_neighbors_graph(X, 12).toarray()
+    np.fill_diagonal(S, 0)
+    wanted = S @ np.eye(4)[model.labels_]
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares.toarray(), wanted, atol=1e-7)
+    assert (shares.toarray().argmax(axis=1) == model.labels_).mean() > 0.9
+
+
+def test_memberships_of_few_points_and_other_data():
+    X, _ = make_blobs(20, random_state=0)
+    for c in (1, 20):
+        model = ANCMM(c).fit(X)
+        np.testing.assert_array_equal(
+            model.memberships(X).toarray(), np.eye(c)[model.labels_]
+        )
+    model = ANCMM(3).fit(X)
+    with pytest.raises(InputError, match="about the data of `fit`"):
+        model.memberships(X[:10])
+    with pytest.raises(InputError, match="is not the data of `fit`"):
+        model.memberships(X * 3 + X[:, ::-1])
+    far = pairwise_distances(X)
+    again = ANCMM(3, metric="precomputed").fit(far)
+    np.testing.assert_allclose(
+        again.memberships(far).toarray(), model.memberships(X).toarray(), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("refine", ["triangles", "local", "both", None])

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, diags_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.cluster.base import GraphClusterer, Watch
-from bistochastic.cluster.consensus import grid, medoid
+from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
 from bistochastic.cluster.making import LAZY, Making
 from bistochastic.cluster.number import estimate_n_clusters
@@ -41,6 +41,7 @@ from bistochastic.search import MANY
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
+SAME = 1e-6  # of the largest coordinate, within which two points are the same
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
@@ -237,6 +238,13 @@ class ANCMM(GraphClusterer):
     stability_ : float
         Mean adjusted Rand index of the partition to those with other numbers of
         neighbors, or refinements; 1 if there was only one.
+    agreement_ : array of shape (n_samples,)
+        For each point, the share of these other partitions in which its cluster is
+        found again with the point in it; 1 if there was only one.
+    trials_ : list of dict
+        A record of each number of neighbors, or refinement, that was tried:
+        "n_neighbors", "refine", "n_components", "sizes" of the clusters, "agreement"
+        (the adjusted Rand index to the result), and "kept", whether it is the result.
     bridges_ : array of int of shape (n_bridges, 2)
         Pairs of points that were joined to keep components together.
     alpha_ : array of shape (n_samples,)
@@ -402,24 +410,12 @@ class ANCMM(GraphClusterer):
             The epsilon of Eq. (23), what is left of the conditions of Karush, Kuhn and
             Tucker, and the gap to the exact solution of Eq. (13).
         """
-        check_is_fitted(self, "labels_")
-        X = self._validated(X, reset=False)
-        if X.shape[0] != self.labels_.size:
-            raise InputError(
-                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; the "
-                "approximation is that of the fitted graph."
-            )
         if self.alpha == "row":
             raise InputError(
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        making = self._making(self._floor(X.shape[0], self.n_clusters_))
-        problem, _ = refined(self._problem(X), self.refine_, making)
-        if not np.allclose(problem.alpha, self.alpha_, rtol=1e-6, atol=0.0):
-            raise InputError(
-                "X is not the data of `fit`: Eq. (19) gives another alpha."
-            )
+        problem, _ = self._again(self._same(X))
         found = Embedding(self.embedding_, np.empty(0), Status.CONVERGED, 0)
         if problem.order is not None:
             found = replace(found, F=found.F[problem.order])
@@ -432,6 +428,74 @@ class ANCMM(GraphClusterer):
                 "weight; self_neighbor=True makes the two comparable."
             )
         return approximation(m, problem.alpha, rows, made.u, made.S)
+
+    def memberships(self, X):
+        """Tell how the weight of each point spread over the clusters before the cut.
+
+        In the fitted graph all weight of a point lies in its own cluster. In the first
+        graph, before lambda pulled the clusters apart, some of it lay in others: the
+        less its own cluster has, the less sure is its assignment.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data of `fit`.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_clusters_)
+            Shares of the weight to other points; rows sum to one. A point without
+            neighbors is all its own cluster's.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bistochastic import ANCMM
+        >>> X = load_iris().data
+        >>> model = ANCMM(3).fit(X)
+        >>> shares = model.memberships(X).toarray()
+        >>> sure = shares[range(150), model.labels_]
+        >>> float(sure[:50].min())  # setosa, far from the others
+        1.0
+        """
+        X = self._same(X)
+        n = self.labels_.size
+        own = csr_array((np.ones(n), (np.arange(n), self.labels_)))
+        if self.n_clusters_ in (1, n):
+            return own
+        problem, making = self._again(X)
+        order = np.arange(n) if problem.order is None else problem.order
+        S = making.first(problem).S.entries(0.0)
+        S = csr_array(S - diags_array(S.diagonal()))
+        shares = csr_array(S @ own[order])[np.argsort(order)]
+        total = shares.sum(axis=1)
+        alone = total <= 0
+        shares = diags_array(1 / np.where(alone, 1.0, total)) @ shares
+        return csr_array(shares + diags_array(alone * 1.0) @ own)
+
+    def _same(self, X):
+        """Check and return the data of `fit`."""
+        check_is_fitted(self, "labels_")
+        X = self._validated(X, reset=False)
+        if X.shape[0] != self.labels_.size:
+            raise InputError(
+                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; this is "
+                "about the data of `fit`."
+            )
+        points = getattr(self, "_points", None)
+        if points is not None and _apart(points.X, self._placed(X)):
+            raise InputError("X is not the data of `fit`: its points lie elsewhere.")
+        return X
+
+    def _again(self, X):
+        """Return the problem of the fitted graph, and what makes graphs of it."""
+        making = self._making(self._floor(X.shape[0], self.n_clusters_))
+        problem, _ = refined(self._problem(X), self.refine_, making)
+        if not np.allclose(_spread(problem), self.alpha_, rtol=1e-6, atol=0.0):
+            raise InputError(
+                "X is not the data of `fit`: Eq. (19) gives another alpha."
+            )
+        return problem, making
 
     def _check(self):
         super()._check()
@@ -474,6 +538,19 @@ class ANCMM(GraphClusterer):
         learned, said = runs[best]
         others = np.delete(agreement[best], best)
         learned["stability_"] = float(others.mean()) if others.size else 1.0
+        found = [run["labels_"] for run, _ in runs]
+        learned["agreement_"] = steady(found[best], found[:best] + found[best + 1 :])
+        learned["trials_"] = [
+            {
+                "n_neighbors": run["n_neighbors_"],
+                "refine": run["refine_"],
+                "n_components": run["n_components_"],
+                "sizes": np.bincount(run["labels_"]).tolist(),
+                "agreement": float(agreement[at, best]),
+                "kept": at == best,
+            }
+            for at, (run, _) in enumerate(runs)
+        ]
         said += unfound(self.neighbors, base.recall) + uneven(self.metric, X)
         return learned, said
 
@@ -646,6 +723,19 @@ def _ordered(X):
     """
     order = leaves(X)
     return X[order], order
+
+
+def _apart(X, other):
+    """Tell whether two sets of points differ by more than rounding."""
+    if X.dtype == bool:
+        return bool(np.any(X != other))
+    return bool(abs(X - other).max() > SAME * abs(X).max())
+
+
+def _spread(problem):
+    """Return the alpha of each row, in the order of the data."""
+    alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
+    return alpha if problem.order is None else alpha[np.argsort(problem.order)]
 
 
 def _back(made, order):

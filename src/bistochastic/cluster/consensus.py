@@ -52,3 +52,34 @@ def medoid(partitions):
     mean = (agreement.sum(axis=1) - 1) / max(1, m - 1) if m > 1 else np.ones(1)
     ties = np.flatnonzero(mean >= mean.max() - 1e-12)
     return int(ties[np.abs(ties - (m - 1) / 2).argmin()]), agreement
+
+
+def steady(labels, others):
+    """Tell for each point how often other partitions find its cluster, and it there.
+
+    Two clusters are the same if each has the largest overlap with the other.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        The partition.
+    others : sequence of array of int of shape (n,)
+        Other partitions.
+
+    Returns
+    -------
+    array of shape (n,)
+        Shares of the other partitions; ones if there are none.
+    """
+    from sklearn.metrics.cluster import contingency_matrix
+
+    if not others:
+        return np.ones(labels.size)
+    found = np.zeros(labels.size)
+    for other in others:
+        counts = contingency_matrix(labels, other, sparse=True)
+        there = np.asarray(counts.argmax(axis=1)).ravel()
+        back = np.asarray(counts.argmax(axis=0)).ravel()
+        same = back[there] == np.arange(there.size)
+        found += same[labels] & (other == there[labels])
+    return found / len(others)
