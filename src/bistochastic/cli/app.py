@@ -1,4 +1,4 @@
-"""The commands: cluster, predict, scale, reproduce, demo."""
+"""The commands: cluster, predict, report, scale, reproduce, demo."""
 
 import sys
 import tempfile
@@ -137,6 +137,13 @@ def cluster(
             rich_help_panel=o.OUT,
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            help="A page to look at in a browser, as .html.", rich_help_panel=o.OUT
+        ),
+    ] = None,
+    layout: o.Layout = o.Places.auto,
     summary: Annotated[
         str | None,
         typer.Option(help="The summary, as JSON.", rich_help_panel=o.OUT),
@@ -201,8 +208,9 @@ def cluster(
                 },
                 outputs={
                     "labels": labels, "graph": graph, "model": model,
-                    "summary": summary,
+                    "report": report, "summary": summary,
                 },
+                layout=layout.value,
                 force=force,
                 raw=raw_ids,
                 json=json,
@@ -268,6 +276,51 @@ def predict(
                 raw=raw_ids,
                 json=json,
                 jobs=jobs,
+            )
+
+
+@app.command()
+def report(
+    model: Annotated[
+        str, typer.Argument(help="What cluster --model wrote.", show_default=False)
+    ],
+    file: o.File,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The page.", rich_help_panel=o.OUT)
+    ] = "report.html",
+    layout: o.Layout = o.Places.auto,
+    id_: o.Id = None,
+    label: o.Label = None,
+    drop_missing: o.DropMissing = False,
+    force: o.Force = False,
+    key: o.Key = None,
+    format: o.Format = None,
+    max_memory: o.MaxMemory = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+):
+    """Make the page of a model that was kept, from the file that it was made of.
+
+    bistochastic report wine.model wine.csv --label cultivar --out wine.html
+    """
+    voice = Voice(quiet, verbose)
+    with guarded(voice):
+        from bistochastic.cli import clustering
+
+        with at_hand(voice, file, format) as path:
+            reading = {
+                "id": id_, "label": label, "key": key, "format": format,
+                "max_memory": o.size_of(max_memory),
+            }  # fmt: skip
+            clustering.report(
+                voice,
+                Path(model),
+                path,
+                reading,
+                out=out,
+                layout=layout.value,
+                drop_missing=drop_missing,
+                force=force,
             )
 
 

@@ -3,6 +3,7 @@
 import io
 import platform
 import resource
+import shlex
 import sys
 import time
 from importlib.metadata import version
@@ -37,6 +38,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
+from bistochastic.report import check_installed, write_page
 
 SCORES = {
     "accuracy": clustering_accuracy,
@@ -53,7 +55,12 @@ NUMBERS_THEN = "It was a column of numbers when the model was made."
 ENDINGS = {
     "labels": (".csv", ".tsv", ".txt", ".parquet", ".pq"),
     "graph": (".npz", ".mtx", ".npy"),
+    "report": (".html", ".htm"),
 }
+SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
+TOLD = (
+    "file", "scale", "notes", "warnings", "seconds", "peak_memory_mb", "command",
+)  # fmt: skip
 
 
 def number_or_auto(name, text):
@@ -70,8 +77,9 @@ def number_or_auto(name, text):
 
 
 def cluster(
-    voice, path, reading, *, number, preparing, options, outputs, force, raw, json
-):
+    voice, path, reading, *, number, preparing, options, outputs, layout, force, raw,
+    json,
+):  # fmt: skip
     """Read, cluster, write, and say what came out.
 
     Parameters
@@ -90,11 +98,15 @@ def cluster(
         Options of ANCMM.
     outputs : dict
         Files to write; None for those that are not wanted.
+    layout : str
+        How the page lays rows out.
     force, raw, json : bool
         Whether to replace files, leave ids as they are, print JSON.
     """
     options = {"n_clusters": number_or_auto("--clusters", number)} | options
     _check_outputs(voice, path, outputs, force)
+    if outputs["report"]:
+        check_installed()
     if not (any(outputs.values()) or json):
         voice.note("Only a summary will be shown; --labels FILE keeps the clusters.")
     began = time.perf_counter()
@@ -106,8 +118,8 @@ def cluster(
         f"{path.name}: {several(rows, 'row')}, {several(width, 'column')} used "
         f"({listed(table.names, 6)}). {said}"
     )
-    layout = {name: reading[name] for name in KEPT}
-    preparing = preparing | {"scale": scale, "layout": layout}
+    read_as = {name: reading[name] for name in KEPT}
+    preparing = preparing | {"scale": scale, "layout": read_as}
     counted = counting(table)
     preparation, X, kept, notes = learned(path, table, **preparing)
     notes = table.notes + notes
@@ -145,6 +157,7 @@ def cluster(
         "parameters": model.get_params(),
         "versions": versions(),
         "outputs": {name: out for name, out in outputs.items() if out},
+        "command": shlex.join(["bistochastic", *sys.argv[1:]]),
     }
     for text in said:
         voice.warn(text)
@@ -156,10 +169,18 @@ def cluster(
             write_graph(outputs["graph"], model.affinity_matrix_, force=force)
         voice.wrote(outputs["graph"], "doubly stochastic graph")
     if outputs["model"]:
-        extra = {"preparation": preparation.kept()}
+        told = {name: facts[name] for name in TOLD}
+        extra = {"preparation": preparation.kept(), "told": told}
         with voice.stage("Writing the model"):
             save(model, outputs["model"], extra=extra, force=force)
         voice.wrote(outputs["model"], "model for `bistochastic predict`")
+    if outputs["report"]:
+        with voice.stage("Writing the page"):
+            _write_report(
+                outputs["report"], model, X, table, kept, preparation, facts, layout,
+                force,
+            )  # fmt: skip
+        voice.wrote(outputs["report"], "page to look at")
     if outputs["summary"]:
         write_summary(outputs["summary"], facts, force=force)
         voice.wrote(outputs["summary"], "summary")
@@ -169,6 +190,63 @@ def cluster(
         show(voice, facts, table, labels)
     if not model.converged_:
         sys.exit(SHORT)
+
+
+def _write_report(out, model, X, table, kept, preparation, told, layout, force):
+    """Write the page of a model and the rows that it was made of."""
+    names, shift, factor = preparation.described()
+    write_page(
+        out,
+        model,
+        X,
+        names=names,
+        ids=None if table.ids is None else np.asarray(table.ids)[kept],
+        truth=None if table.labels is None else np.asarray(table.labels)[kept],
+        shift=shift,
+        factor=factor,
+        layout=layout,
+        more=told | {"scaled": SCALERS.get(told["scale"])},
+        force=force,
+    )
+
+
+def report(voice, saved, path, reading, *, out, layout, drop_missing, force):
+    """Read a model and the file that it was made of, and write a page.
+
+    Parameters
+    ----------
+    voice : Voice
+        Speaks.
+    saved : Path
+        The model.
+    path : Path
+        The file.
+    reading : dict
+        Options of `read_table`.
+    out : str
+        The page.
+    layout : str
+        How rows are laid out.
+    drop_missing : bool
+        Whether rows with missing values are left out.
+    force : bool
+        Whether to replace a file.
+    """
+    _check_outputs(voice, path, {"report": out}, force)
+    check_installed()
+    model, extra, preparation, table, X, kept, _ = _again(
+        voice, saved, path, reading, drop_missing
+    )
+    if X.shape[0] != model.labels_.size:
+        raise InputError(
+            f"{path} has {several(X.shape[0], 'row')}, and the model was made of "
+            f"{model.labels_.size:,}; a page needs the file that it was made of."
+        )
+    told = {"file": str(path), "scale": preparation.scale} | extra.get("told", {})
+    with voice.stage("Writing the page"):
+        _write_report(out, model, X, table, kept, preparation, told, layout, force)
+    voice.wrote(out, "page to look at")
+    voice.tell(f"The page: {out}")
 
 
 def predict(
@@ -196,36 +274,9 @@ def predict(
         Threads.
     """
     _check_outputs(voice, path, {"labels": labels}, force)
-    model, extra = load_with_extra(saved, max_memory=reading["max_memory"])
-    if not (hasattr(model, "labels_") and hasattr(model, "predict_proba")):
-        raise InputError(
-            f"{saved} holds a {type(model).__name__}, "
-            + ("which was not fitted." if hasattr(model, "predict_proba")
-               else "which has no rule for new rows.")
-        )  # fmt: skip
-    preparation = _preparation(saved, model, extra)
-    given = {k: v for k, v in reading.items() if v is not None}
-    taken = preparation.layout | given
-    named = not preparation.numbered()
-    if named:
-        taken |= {"use": preparation.names, "exact": True}
-    with voice.stage(f"Reading {path.name}"):
-        table = read_table(
-            path, **taken, encode=tuple(preparation.texts), advice=NUMBERS_THEN
-        )
-    if table.values.shape[1] != len(preparation.names):
-        raise InputError(
-            f"{path} has {several(table.values.shape[1], 'column')} to use, and the "
-            f"model was made of {len(preparation.names)}."
-        )
-    try:
-        X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
-    except InputError:
-        raise
-    except (LookupError, TypeError, ValueError) as error:
-        raise FileError(f"{saved} is damaged: {error}") from None
-    for note in notes:
-        voice.note(note)
+    model, _, _, table, X, kept, notes = _again(
+        voice, saved, path, reading, drop_missing
+    )
     if jobs is not None:
         model.set_params(n_jobs=jobs)
     with voice.stage(f"Assigning {several(X.shape[0], 'row')}"):
@@ -265,6 +316,41 @@ def predict(
         f"confidence of {facts['mean_confidence']:.2f}."
     )
     _show_scores(voice, facts["scores"])
+
+
+def _again(voice, saved, path, reading, drop_missing):
+    """Read a model, and a file as the one that it was made of was read."""
+    model, extra = load_with_extra(saved, max_memory=reading["max_memory"])
+    if not (hasattr(model, "labels_") and hasattr(model, "predict_proba")):
+        raise InputError(
+            f"{saved} holds a {type(model).__name__}, "
+            + ("which was not fitted." if hasattr(model, "predict_proba")
+               else "which has no rule for new rows.")
+        )  # fmt: skip
+    preparation = _preparation(saved, model, extra)
+    given = {k: v for k, v in reading.items() if v is not None}
+    taken = preparation.layout | given
+    named = not preparation.numbered()
+    if named:
+        taken |= {"use": preparation.names, "exact": True}
+    with voice.stage(f"Reading {path.name}"):
+        table = read_table(
+            path, **taken, encode=tuple(preparation.texts), advice=NUMBERS_THEN
+        )
+    if table.values.shape[1] != len(preparation.names):
+        raise InputError(
+            f"{path} has {several(table.values.shape[1], 'column')} to use, and the "
+            f"model was made of {len(preparation.names)}."
+        )
+    try:
+        X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise FileError(f"{saved} is damaged: {error}") from None
+    for note in notes:
+        voice.note(note)
+    return model, extra, preparation, table, X, kept, notes
 
 
 def _preparation(saved, model, extra):

@@ -20,6 +20,14 @@ class Scale(StrEnum):
     none = "none"
 
 
+class Places(StrEnum):
+    """How a page lays rows out."""
+
+    auto = "auto"
+    pca = "pca"
+    tsne = "tsne"
+
+
 class Fill(StrEnum):
     """What stands for missing values."""
 
@@ -168,6 +176,13 @@ Labels = Annotated[
         "--labels",
         "-o",
         help="Clusters of the rows, as .csv, .tsv or .parquet; - is standard output.",
+        rich_help_panel=OUT,
+    ),
+]
+Layout = Annotated[
+    Places,
+    typer.Option(
+        help="How the page lays rows out: principal components or t-SNE.",
         rich_help_panel=OUT,
     ),
 ]

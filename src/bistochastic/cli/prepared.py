@@ -52,6 +52,30 @@ class Preparation:
         """Return what is saved with a model."""
         return dict(vars(self))
 
+    def described(self):
+        """Return names of coordinates, and what brings them back to their units.
+
+        Returns
+        -------
+        names : list of str
+            One for each coordinate: numbers first, then each text of each category.
+        shift, factor : array
+            A coordinate times `factor` plus `shift` is what stood in the file.
+        """
+        d = len(self.names)
+        numbers = [at for at in range(d) if self.names[at] not in self.texts]
+        shift = np.zeros(d) if self.shift is None else self.shift
+        factor = np.ones(d) if self.factor is None else self.factor
+        names = [self.names[at] for at in numbers]
+        for name in self.names:
+            names += [f"{name} = {text}" for text in self.texts.get(name, ())]
+        more = len(names) - len(numbers)
+        return (
+            names,
+            np.concatenate([shift[numbers], np.zeros(more)]),
+            np.concatenate([factor[numbers], np.full(more, 1 / APART)]),
+        )
+
     def numbered(self):
         """Tell whether the columns had no names but their numbers."""
         return self.names == [str(i + 1) for i in range(len(self.names))]

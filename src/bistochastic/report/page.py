@@ -1,0 +1,331 @@
+"""Pages: one file each, with all that they show inside."""
+
+import base64
+import hashlib
+import json
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+
+from bistochastic import __version__
+from bistochastic.core.errors import MissingError, several
+from bistochastic.io.writing import replacing
+from bistochastic.report import charts, facts
+from bistochastic.views import plane, sureness
+
+VERSIONS = ("numpy", "scipy", "scikit-learn", "plotly")
+
+
+def write_page(
+    path, model, X, *, names=None, ids=None, truth=None, shift=None, factor=None,
+    layout="auto", title=None, more=None, force=False,
+):  # fmt: skip
+    """Write a page on a result, to look at in a browser.
+
+    One HTML file that needs no network: the data in a plane by cluster with the learned
+    graph, what sets clusters apart, how sure each row is, the ordered matrix,
+    convergence, scores if labels are given, and how it was made.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    model : estimator
+        A fitted one.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        What it was fitted to.
+    names : sequence of str, optional
+        Of the columns; those of a data frame by default.
+    ids : sequence, optional
+        Names of the rows.
+    truth : sequence, optional
+        Labels to compare with; None where one is missing.
+    shift, factor : arrays of shape (n_features,), optional
+        X times `factor` plus `shift` gives the columns in their own units.
+    layout : {"auto", "pca", "tsne"}
+        How the plane is found: principal components, or t-SNE; "auto" takes the first
+        of 2,000 or more rows, and where two components hold half of the variance.
+    title : str, optional
+        What stands above.
+    more : dict, optional
+        What else to say: "file", "seconds" (dict), "peak_memory_mb", "notes" and
+        "warnings" (lists), "command".
+    force : bool
+        Whether a file that is there may be replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bistochastic import ANCMM
+    >>> from bistochastic.report import write_page
+    >>> iris = load_iris()
+    >>> model = ANCMM(3).fit(iris.data)
+    >>> with TemporaryDirectory() as folder:
+    ...     page = Path(folder) / "iris.html"
+    ...     write_page(page, model, iris.data, names=iris.feature_names)
+    ...     page.stat().st_size < 8_000_000
+    True
+    """
+    if names is None and hasattr(X, "columns"):
+        names = list(X.columns)
+    run = facts.Run(model, X, names, ids, truth, shift, factor, more or {})
+    text = page(run, layout=layout, title=title)
+    with replacing(path, force) as stream:
+        stream.write(text.encode("utf-8", errors="replace"))
+
+
+def page(run, *, layout="auto", title=None):
+    """Return the page of a run.
+
+    Parameters
+    ----------
+    run : Run
+        What to show.
+    layout : str
+        How the plane is found.
+    title : str, optional
+        What stands above.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    plotly = plotly_script()
+    sure = sureness(run.model, run.X)
+    signs = facts.signs(run, sure)
+    shown = charts.scatter(
+        run, plane(run.model, run.X, layout=layout, names=run.names), sure
+    )
+    drawn, said = _charts(run, sure)
+    clusters = facts.clusters(run, sure)
+    rows = facts.uncertain(run, sure)
+    bridges = facts.joined(run)
+    pairs = [(pair["one"], pair["other"], pair["cluster"]) for pair in bridges["pairs"]]
+    notes = shown.pop("notes")
+    where = facts.short(run.more.get("file") or f"{run.labels.size:,} rows")
+    return rendered(
+        "run.html.jinja",
+        {"plane": shown, "charts": drawn},
+        plotly,
+        title=title or f"{several(run.number, 'cluster')} of {where}",
+        sentence=facts.sentence(run),
+        verdict=facts.verdict(signs),
+        signs=signs,
+        warnings=run.more.get("warnings", ()),
+        notes=run.more.get("notes", ()),
+        plane_notes=notes,
+        clusters=clusters,
+        any_columns=any(one["columns"] for one in clusters),
+        rows=rows,
+        rows_note=_note(rows, run),
+        bridges=bridges,
+        bridge_rows=pairs,
+        steps=_steps(run),
+        has_agreement="agreement" in drawn,
+        has_history="convergence" in drawn,
+        **said,
+        **_compared(run),
+        parameters=_parameters(run.model),
+        snippets=_snippets(run),
+        about=_about(run),
+    )
+
+
+def rendered(template, held=None, plotly=None, **known):
+    """Fill a template with facts, style and scripts.
+
+    Parameters
+    ----------
+    template : str
+        Its name.
+    held : dict, optional
+        Data for the page's script; none for a page without one.
+    plotly : str, optional
+        The script of Plotly.
+    **known : object
+        What the template names.
+
+    Returns
+    -------
+    str
+        HTML. Only the scripts that are meant may run, whatever the data hold.
+    """
+    try:
+        import jinja2
+    except ImportError:
+        raise _missing("jinja2") from None
+    parts = files("bistochastic.report").joinpath("parts")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(
+            lambda name: parts.joinpath(name).read_text(encoding="utf-8")
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters["number"] = facts.number
+    safe = jinja2.utils.markupsafe.Markup
+    script = parts.joinpath("page.js").read_text(encoding="utf-8")
+    allowed = "'none'"
+    if held is not None:
+        hashes = [f"'sha256-{_digest(text)}'" for text in (plotly, script)]
+        allowed = f"{' '.join(hashes)} 'unsafe-eval'"  # WebGL writes its own functions
+    return environment.get_template(template).render(
+        version=__version__,
+        when=datetime.now(UTC).strftime(" on %Y-%m-%d"),
+        style=safe(parts.joinpath("style.css").read_text(encoding="utf-8")),
+        allowed=safe(allowed),
+        held=safe(as_data(held)) if held is not None else "",
+        plotly=safe(plotly or ""),
+        script=safe(script),
+        **known,
+    )
+
+
+def as_data(held):
+    """Return JSON that may stand inside a script: nothing in it can end it."""
+    text = json.dumps(held, allow_nan=False, ensure_ascii=True)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def plotly_script():
+    """Return Plotly's script, which goes into the page."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise _missing("plotly") from None
+    return get_plotlyjs().replace("</script", "<\\/script")
+
+
+def check_installed():
+    """Raise unless all is there that pages need: before a long run, not after it."""
+    plotly_script()
+    rendered("base.html.jinja", title="")
+
+
+def _missing(name):
+    return MissingError(
+        f"A page needs {name}, which is not installed: "
+        "pip install 'bistochastic[report]'"
+    )
+
+
+def _digest(text):
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _charts(run, sure):
+    """Return the charts, and the words that go with them."""
+    model, drawn = run.model, {}
+    drawn["matrix"], said = charts.matrix(run)
+    labels = {"confidence_label": "", "agreement_label": "", "convergence_label": ""}
+    if sure is not None:
+        drawn["confidence"] = charts.confidence(run, sure)
+        low = int((sure.own < 0.5).sum())
+        labels["confidence_label"] = (
+            f"How many rows are how sure; the mean is {sure.own.mean():.2f}, "
+            f"{several(low, 'row')} below one half."
+        )
+    if len(getattr(model, "trials_", ())) > 1:
+        drawn["agreement"] = charts.agreement(run)
+        tried = ", ".join(
+            f"{trial['n_neighbors']}: {trial['agreement']:.2f}"
+            for trial in model.trials_
+        )
+        labels["agreement_label"] = f"Agreement by number of neighbors: {tried}."
+    history = getattr(model, "history_", ())
+    if history and all("objective" in record for record in history):
+        drawn["convergence"] = charts.convergence(run)
+        first, last = history[0], history[-1]
+        labels["convergence_label"] = (
+            f"From {several(first['n_components'], 'component')} to "
+            f"{last['n_components']} in {several(len(history), 'step')}."
+        )
+    return drawn, labels | {"matrix_note": said}
+
+
+def _note(rows, run):
+    if len(rows) < run.labels.size:
+        return f"The {len(rows)} least certain of {run.labels.size:,} rows."
+    return "All rows."
+
+
+def _steps(run):
+    """Say how the number of clusters was reached."""
+    history = getattr(run.model, "history_", ())
+    actions = [record.get("action") for record in history]
+    cuts, joins = actions.count("cut"), actions.count("join")
+    if cuts or joins:
+        return (
+            f"The penalty alone did not end with the wanted number: "
+            f"{several(joins, 'join')} and {several(cuts, 'cut')} were needed."
+        )
+    if history and getattr(run.model, "converged_", False):
+        return "The penalty alone gave the wanted number: no component was cut."
+    return ""
+
+
+def _compared(run):
+    """Return what a page says of given labels."""
+    found = facts.compared(run)
+    if found is None:
+        return {"compared": None, "score_head": [], "score_row": [], "label_note": ""}
+    return {
+        "compared": found,
+        "score_head": list(found["scores"]),
+        "score_row": [f"{value:.3f}" for value in found["scores"].values()],
+        "label_note": f"{several(found['classes'], 'label')} of "
+        f"{several(found['rows'], 'row')}; the labels were not used to find clusters.",
+    }
+
+
+def _parameters(model):
+    """Return parameters, those that were changed first."""
+    default = type(model)().get_params()
+    now = model.get_params()
+    changed = [name for name in now if repr(now[name]) != repr(default.get(name))]
+    others = [name for name in now if name not in changed]
+    return [
+        (name, facts.short(repr(now[name])) + ("" if name in changed else " (default)"))
+        for name in (*changed, *others)
+    ]
+
+
+def _snippets(run):
+    """Return what makes the result again."""
+    given = {
+        name: value
+        for name, value in run.model.get_params().items()
+        if repr(value) != repr(type(run.model)().get_params()[name])
+    }
+    written = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    name = type(run.model).__name__
+    made = []
+    if run.more.get("command"):
+        made.append(("Command", run.more["command"]))
+    how = run.more.get("scaled")
+    text = f"from bistochastic import {name}\n"
+    if how:
+        text += (
+            f"from sklearn.preprocessing import {how}\n\nX = {how}().fit_transform(X)"
+        )
+    return [*made, ("Python", f"{text}\nmodel = {name}({written}).fit(X)")]
+
+
+def _about(run):
+    """Return time, memory and versions."""
+    made = [
+        (f"seconds to {name}", f"{value:.2f}")
+        for name, value in run.more.get("seconds", {}).items()
+    ]
+    if run.more.get("peak_memory_mb"):
+        made.append(("memory at most", f"{run.more['peak_memory_mb']:,} MB"))
+    made.append(("bistochastic", __version__))
+    made.append(("Python", platform.python_version()))
+    return made + [(name, version(name)) for name in VERSIONS]
