@@ -9,6 +9,7 @@ from bistochastic.core.errors import FileError, listed, several
 from bistochastic.datasets.load import PAPER, load
 from bistochastic.paper import page, runs
 from bistochastic.paper.protocol import METHODS, PROTOCOLS, TOYS
+from bistochastic.report import check_installed
 
 
 def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figures):
@@ -38,6 +39,7 @@ def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figu
         for name in given:
             if name not in known:
                 raise UsageError(f"{option} {name}: there are {listed(known, 20)}.")
+    check_installed()
     there = []
     for name in sets or PAPER:
         try:

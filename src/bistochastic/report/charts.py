@@ -1,6 +1,7 @@
 """The pictures of a page, as data for Plotly; its script adds the theme's colors."""
 
 import base64
+import json
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from bistochastic.views import SYMBOLS, color, ordered, spread_edges
 DRAWN = 100_000  # rows that are drawn one by one
 FLAT = 3_000  # rows from which on they are drawn by WebGL
 EDGES, EACH = 4_000, 3  # edges that are drawn, in all and for each row
-NAMES = 1_500_000  # letters of names that are sent along
+NAMES = 1_800_000  # bytes of names that are sent along
 STACKED = 24  # clusters that have bars of their own
 BLOCKS = 400
 
@@ -50,7 +51,7 @@ def scatter(run, plane, sure):
     names = None
     if run.ids is not None:
         names = [short(run.ids[at], 40) for at in rows]
-        if sum(map(len, names)) > NAMES:
+        if len(json.dumps(names)) > NAMES:
             names = None
             notes.append("Names are too long to be sent along: rows have numbers.")
     low, high = plane.xy.min(axis=0), plane.xy.max(axis=0)
@@ -62,9 +63,10 @@ def scatter(run, plane, sure):
         "high": high.tolist(),
         "x": packed(steps[:, 0]),
         "y": packed(steps[:, 1]),
-        "label": packed(labels[rows].astype("<u4")),
+        "label": packed(labels[rows].astype("<u4" if run.number > 65536 else "<u2")),
+        "many": bool(run.number > 65536),
         "sure": None if sure is None else packed((100 * sure.own[rows]).astype("u1")),
-        "rows": packed(rows.astype("<u4")),
+        "rows": packed(rows.astype("<u4")) if rows.size < n else None,
         "names": names,
         "edges": packed(np.column_stack([i, j]).astype("<u4").ravel()),
         "ticks": plane.measured,

@@ -57,7 +57,8 @@
   const place = (text, axis) => Float32Array.from(unpack(text, Uint16Array),
     (step) => s.low[axis] + step / 65535 * (s.high[axis] - s.low[axis]));
   const x = place(s.x, 0), y = place(s.y, 1);
-  const label = unpack(s.label, Uint32Array), rows = unpack(s.rows, Uint32Array);
+  const label = unpack(s.label, s.many ? Uint32Array : Uint16Array);
+  const rows = s.rows && unpack(s.rows, Uint32Array);
   const sure = s.sure && unpack(s.sure, Uint8Array);
   const ends = unpack(s.edges, Uint32Array);
   const kind = s.gl ? "scattergl" : "scatter";
@@ -107,7 +108,7 @@
     }), Object.assign({ scrollZoom: false }, config));
   }
 
-  const named = (at) => s.names ? s.names[at] : `row ${rows[at] + 1}`;
+  const named = (at) => s.names ? s.names[at] : `row ${(rows ? rows[at] : at) + 1}`;
   const pointed = (event) => {
     const point = event.points[0];
     const list = traceRows[point.curveNumber];
