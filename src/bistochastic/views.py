@@ -145,10 +145,10 @@ def plane(model, X, *, layout="auto", names=None):
         layout = "pca" if n >= FEW or share.sum() >= FLAT else "tsne"
     if layout == "pca" or n < 5:
         named = tuple(f"component {i + 1} ({s:.0%})" for i, s in enumerate(share))
-        said = (
-            f"Two principal components, which hold {share.sum():.0%} of the variance."
-        )
-        return Plane(xy, named, said)
+        said = f"Two principal components, which hold {share.sum():.0%} of the variance"
+        if share.sum() < FLAT:
+            said += "; what overlaps here may be apart in other directions"
+        return Plane(xy, named, f"{said}.")
     start = xy / max(xy[:, 0].std(), 1e-300) * 1e-4
     near = TSNE(
         init=start, perplexity=min(30, (n - 1) / 3), max_iter=500, random_state=0,

@@ -30,6 +30,7 @@ SLIGHT = 0.3  # of a deviation: columns that differ less are not named
 LISTED = 300  # uncertain rows
 CLASSES = 40  # classes and clusters of a confusion table
 PAIRED = 50  # bridges that are listed
+UNLIKE = 0.3  # an index below which clusters are not what labels tell apart
 GOOD, FAIR, POOR = "good", "fair", "poor"
 
 
@@ -129,12 +130,14 @@ def sentence(run):
     )  # fmt: skip
     sizes = np.bincount(run.labels)
     each = listed((f"{size:,}" for size in sizes), 8)
+    if sizes.size <= 8:
+        each = " and ".join(each.rsplit(", ", 1))
     came = f"{several(run.number, 'cluster')} came out"
     if run.number == asked:
         came = "that many came out"
     return (
         f"{several(n, 'row')}{where} {wide}, asked for {wanted} by "
-        f"{type(run.model).__name__}: {came}, with {each} rows."
+        f"{type(run.model).__name__}: {came}, of {each} rows."
     )
 
 
@@ -343,26 +346,35 @@ def _gap(run, sure, sign):
     sign("Spacing at borders", f"{ratio:.2f} times", level, text)
 
 
-def verdict(found):
+def verdict(found, labels=None):
     """Return a level and a sentence from the signs.
 
     Parameters
     ----------
     found : list of dict
         What `signs` returns.
+    labels : dict, optional
+        What `compared` returns.
 
     Returns
     -------
     level, text : str
         What the signs say together.
     """
+    level, text = _judged(found)
+    if labels and labels["scores"]["adjusted Rand index"] < UNLIKE:
+        text += " They are not what the given labels tell apart."
+    return level, text
+
+
+def _judged(found):
     levels = [one["level"] for one in found]
     poor = [one["name"].lower() for one in found if one["level"] == POOR]
     if not levels:
         return FAIR, "There is nothing here to judge the clusters by."
     if len(poor) > 1 or "forced cuts" in poor or "clusters" in poor:
         return POOR, (
-            f"Do not trust these clusters: {' and '.join(poor)} speak against them. "
+            f"Do not trust these clusters: {_and(poor)} against them. "
             "Another number of clusters, other columns or another scaling may fit "
             "better; or there are none."
         )
@@ -374,6 +386,13 @@ def verdict(found):
     if all(level == GOOD for level in levels):
         return GOOD, "The clusters are clear: steady, sure, and apart."
     return FAIR, "The clusters are fair: most rows are sure, some are not."
+
+
+def _and(names):
+    """Return names as a subject with its verb."""
+    if len(names) == 1:
+        return f"{names[0]} speaks"
+    return f"{', '.join(names[:-1])} and {names[-1]} speak"
 
 
 def compared(run):

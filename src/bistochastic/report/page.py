@@ -96,7 +96,7 @@ def page(run, *, layout="auto", title=None):
     """
     plotly = plotly_script()
     sure = sureness(run.model, run.X)
-    signs = facts.signs(run, sure)
+    signs, labels = facts.signs(run, sure), facts.compared(run)
     shown = charts.scatter(
         run, plane(run.model, run.X, layout=layout, names=run.names), sure
     )
@@ -113,7 +113,7 @@ def page(run, *, layout="auto", title=None):
         plotly,
         title=title or f"{several(run.number, 'cluster')} of {where}",
         sentence=facts.sentence(run),
-        verdict=facts.verdict(signs),
+        verdict=facts.verdict(signs, labels),
         signs=signs,
         warnings=run.more.get("warnings", ()),
         notes=run.more.get("notes", ()),
@@ -128,7 +128,7 @@ def page(run, *, layout="auto", title=None):
         has_agreement="agreement" in drawn,
         has_history="convergence" in drawn,
         **said,
-        **_compared(run),
+        **_compared(labels),
         parameters=_parameters(run.model),
         snippets=_snippets(run),
         about=_about(run),
@@ -271,9 +271,8 @@ def _steps(run):
     return ""
 
 
-def _compared(run):
+def _compared(found):
     """Return what a page says of given labels."""
-    found = facts.compared(run)
     if found is None:
         return {"compared": None, "score_head": [], "score_row": [], "label_note": ""}
     return {
