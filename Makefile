@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo examples test test-extras check bench clean
+.PHONY: help demo examples test test-extras browser check bench clean
 
 help:
-	@echo "make demo         cluster a built-in data set, scale a graph, leave a picture"
+	@echo "make demo         cluster a built-in data set, scale a graph, leave a page"
 	@echo "make examples     run the examples, pictures into build/examples"
 	@echo "make test         run the tests that need only the core"
 	@echo "make test-extras  install the extras (torch, pandas, anndata, ...) and run all tests"
@@ -25,8 +25,13 @@ examples: $(VENV)/test
 test: $(VENV)/test
 	$(PYTEST)
 
-test-extras: $(VENV)/extras
+test-extras: $(VENV)/extras browser
 	$(PYTEST)
+
+# The browser that pages are tested in; without one those tests skip.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium; } \
+	    || echo "No chromium: the tests in a browser will skip."
 
 check: $(VENV)/check
 	$(BIN)/ruff check .
@@ -51,7 +56,7 @@ $(VENV)/core: pyproject.toml
 	touch $@
 
 $(VENV)/demo: $(VENV)/core
-	$(PIP) --editable '.[examples]'
+	$(PIP) --editable '.[demo]'
 	touch $@
 
 $(VENV)/test: $(VENV)/core

@@ -79,8 +79,9 @@ def test_the_demo_says_what_happened(capsys, tmp_path):
     assert "cycled" in said
     assert "SupportError" in said
     assert "ACC 98.3, NMI 92.6, PUR 98.3" in " ".join(said.split())
-    assert said.splitlines()[-1].endswith("demo.png")
     assert (tmp_path / "demo.png").stat().st_size > 20_000
+    assert said.splitlines()[-1] == str(tmp_path / "demo.html")
+    assert "Wine: 178 bottles" in (tmp_path / "demo.html").read_text()
 
 
 def test_the_readme_commands_run_and_print_what_it_says(tmp_path):

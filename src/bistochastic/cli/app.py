@@ -484,10 +484,10 @@ def reproduce(
 
 @app.command()
 def demo(
-    folder: Annotated[str, typer.Argument(help="Where to leave a picture.")] = "build",
+    folder: Annotated[str, typer.Argument(help="Where to leave them.")] = "build",
     verbose: o.Verbose = False,
 ):
-    """Cluster a built-in data set, scale a built-in graph, leave a picture."""
+    """Cluster a built-in data set, scale a built-in graph, leave a table and a page."""
     with guarded(Voice(verbose=verbose)):
         from bistochastic import demo
 

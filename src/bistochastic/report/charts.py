@@ -196,6 +196,7 @@ def convergence(run):
     """Return objective and number of components over the steps."""
     history = run.model.history_
     steps = list(range(1, len(history) + 1))
+    every = max(1, max(int(h["n_components"]) for h in history) // 6)
     return {
         "data": [
             {
@@ -214,11 +215,15 @@ def convergence(run):
         "layout": {
             "height": 320, "showlegend": True,
             "legend": {"orientation": "h", "x": 0, "y": 1.15},
-            "xaxis": {"title": {"text": "step"}, "tickformat": "d"},
+            "xaxis": {
+                "title": {"text": "step"}, "tickformat": "d",
+                "dtick": max(1, len(steps) // 10),
+            },
             "yaxis": {"title": {"text": "objective, Eq. (10)"}},
             "yaxis2": {
                 "title": {"text": "components"}, "overlaying": "y", "side": "right",
                 "rangemode": "tozero", "showgrid": False, "tickformat": "d",
+                "dtick": every,
             },
         },
     }  # fmt: skip

@@ -68,6 +68,7 @@ class Run:
     def __post_init__(self):
         """Check that all fits together."""
         checked(self.model)
+        self.given = self.X  # a data frame is one for the model, too
         self.X = self.X if issparse(self.X) else np.asarray(self.X)
         if issparse(self.X):
             self.X = csr_array(self.X)
@@ -336,7 +337,7 @@ def _gap(run, sure, sign):
     ratio = valley(run.model, run.X, sure)
     if ratio is None:
         return
-    level = GOOD if ratio >= 1.1 else FAIR if ratio >= 1.05 else POOR
+    level = GOOD if ratio >= 1.2 else FAIR if ratio >= 1.05 else POOR
     text = {
         GOOD: "It is sparser at the borders than inside the clusters: there are gaps.",
         FAIR: "It is hardly sparser at the borders than inside the clusters.",

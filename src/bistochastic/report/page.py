@@ -14,6 +14,7 @@ from bistochastic.io.writing import replacing
 from bistochastic.report import charts, facts
 from bistochastic.views import plane, sureness
 
+SAID = 600  # letters of a note that are shown
 VERSIONS = ("numpy", "scipy", "scikit-learn", "plotly")
 
 
@@ -95,7 +96,7 @@ def page(run, *, layout="auto", title=None):
         HTML.
     """
     plotly = plotly_script()
-    sure = sureness(run.model, run.X)
+    sure = sureness(run.model, run.given)
     signs, labels = facts.signs(run, sure), facts.compared(run)
     shown = charts.scatter(
         run, plane(run.model, run.X, layout=layout, names=run.names), sure
@@ -111,12 +112,12 @@ def page(run, *, layout="auto", title=None):
         "run.html.jinja",
         {"plane": shown, "charts": drawn},
         plotly,
-        title=title or f"{several(run.number, 'cluster')} of {where}",
+        title=facts.short(title or f"{several(run.number, 'cluster')} of {where}"),
         sentence=facts.sentence(run),
         verdict=facts.verdict(signs, labels),
         signs=signs,
-        warnings=run.more.get("warnings", ()),
-        notes=run.more.get("notes", ()),
+        warnings=[facts.short(text, SAID) for text in run.more.get("warnings", ())],
+        notes=[facts.short(text, SAID) for text in run.more.get("notes", ())],
         plane_notes=notes,
         clusters=clusters,
         any_columns=any(one["columns"] for one in clusters),
