@@ -7,6 +7,8 @@ from numpydoc.validate import validate
 
 import bistochastic
 import bistochastic.io
+import bistochastic.plot
+import bistochastic.report
 
 LEFT_OUT = {
     "ES01",  # a summary may be enough
@@ -19,7 +21,8 @@ LEFT_OUT = {
 
 def names():
     """List the public names, and the public members that classes define."""
-    for module in (bistochastic, bistochastic.io):
+    public = (bistochastic, bistochastic.io, bistochastic.plot, bistochastic.report)
+    for module in public:
         for name in module.__all__:
             yield f"{module.__name__}.{name}"
             thing = getattr(module, name)

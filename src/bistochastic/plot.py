@@ -6,6 +6,7 @@ from scipy.sparse import coo_array
 from bistochastic.core.errors import InputError, MissingError
 from bistochastic.views import checked, color, ordered, plane, spread_edges, sureness
 
+__all__ = ["confidence", "convergence", "graph", "matrix", "scaling", "stability"]
 MANY = 12  # clusters from which on there is no legend
 MARKERS = "oDs^vP"
 
