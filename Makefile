@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo examples test test-extras browser check bench clean
+.PHONY: help demo examples test test-extras browser docs check bench clean
 
 help:
 	@echo "make demo         cluster a built-in data set, scale a graph, leave a page"
 	@echo "make examples     run the examples, pictures into build/examples"
 	@echo "make test         run the tests that need only the core"
 	@echo "make test-extras  install the extras (torch, pandas, anndata, ...) and run all tests"
+	@echo "make docs         the site, into build/site, about three minutes"
 	@echo "make check        style, spelling, layers, docstrings, types"
 	@echo "make bench        mapping, projection and eigensolver against their peers,"
 	@echo "                  about half an hour"
@@ -32,6 +33,11 @@ test-extras: $(VENV)/extras browser
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium; } \
 	    || echo "No chromium: the tests in a browser will skip."
+
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/site
+	@echo "The site, to open in a browser:"
+	@echo build/site/index.html
 
 check: $(VENV)/check
 	$(BIN)/ruff check .
@@ -72,6 +78,10 @@ $(VENV)/check: $(VENV)/core
 $(VENV)/extras: $(VENV)/test
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[test,gpu,extras]'
+	touch $@
+
+$(VENV)/docs: $(VENV)/core
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 $(VENV)/bench: $(VENV)/core

@@ -267,7 +267,7 @@ class ANCMM(GraphClusterer):
         Whether the graph has `n_clusters` components and its row sums are right.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the columns, if they are all strings.
 
     See Also
@@ -443,7 +443,7 @@ class ANCMM(GraphClusterer):
 
         Returns
         -------
-        csr_array of shape (n_samples, n_clusters_)
+        csr_array of shape (n_samples, n_labels)
             Shares of the weight to other points; rows sum to one. A point without
             neighbors is all its own cluster's.
 

@@ -87,7 +87,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         Whether the graph has `n_clusters` components.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the columns, if they are all strings.
 
     See Also

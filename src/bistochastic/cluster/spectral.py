@@ -88,7 +88,7 @@ class DoublyStochasticSpectral(Embedded):
         A record of each stage: affinity, scaling, embedding, k-means.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the columns, if they are all strings.
 
     See Also

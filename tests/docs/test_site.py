@@ -1,0 +1,114 @@
+"""The site: it builds without a warning, its links lead somewhere, its snippets run."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = ("index.md", "start.md", "pages.md")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_snippets_run_and_print_what_they_say(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("plotly")
+    text = (DOCS / name).read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    code = "\n".join(blocks)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    said = [
+        line.split("# ", 1)[1]
+        for line in code.splitlines()
+        if line.startswith("print") and "# " in line
+    ]
+    assert done.stdout.splitlines() == said
+
+
+class Links(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.ids = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        held = dict(attrs)
+        if "id" in held:
+            self.ids.add(held["id"])
+        for name in ("href", "src"):
+            if held.get(name):
+                self.links.append(held[name])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for name in ("sphinx", "sphinx_gallery", "myst_parser", "numpydoc", "scanpy",
+                 "pydata_sphinx_theme", "sphinx_copybutton", "leidenalg"):  # fmt: skip
+        pytest.importorskip(name)
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
+         str(DOCS), str(folder)],
+        capture_output=True, text=True, check=False, env=None,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder
+
+
+def test_every_link_leads_somewhere(site):
+    pages = {page: Links(page.read_text()) for page in site.rglob("*.html")}
+    assert len(pages) > 50
+    wrong = []
+    for page, held in pages.items():
+        for link in held.links:
+            if re.match(r"[a-z]+:", link) or link in ("#", ""):
+                continue
+            place, _, part = link.partition("#")
+            target = page if not place else page.parent / unquote(place.split("?")[0])
+            target = target.resolve()
+            if not target.exists() or (
+                part and target in pages and unquote(part) not in pages[target].ids
+            ):
+                wrong.append((page.name, link))
+    assert wrong == []
+
+
+def test_every_public_name_has_a_page(site):
+    import bistochastic
+    import bistochastic.io
+    import bistochastic.plot
+
+    for module in (bistochastic, bistochastic.io, bistochastic.plot):
+        for name in module.__all__:
+            if module.__name__ == "bistochastic.io" and name in ("Column", "Table"):
+                continue
+            assert (site / "generated" / f"{module.__name__}.{name}.html").is_file(), (
+                name
+            )
+
+
+def test_the_gallery_has_its_pictures(site):
+    index = Links((site / "gallery" / "index.html").read_text())
+    shown = {link for link in index.links if "thumb" in link}
+    assert len(shown) >= 10
+    for example in (ROOT / "examples").glob("plot_*.py"):
+        page = (site / "gallery" / f"{example.stem}.html").read_text()
+        assert "<img" in page, example.name
+
+
+def test_it_asks_nothing_of_the_network(site):
+    for page in site.rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)"', page.read_text()
+        )
+        assert not [link for link in loaded if link.startswith(("http", "//"))], page
