@@ -1,9 +1,10 @@
 """Pictures of results: each function takes an Axes, or makes one, and returns it."""
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, issparse
 
 from bistochastic.core.errors import InputError, MissingError
+from bistochastic.parameters import Count
 from bistochastic.views import checked, color, ordered, plane, spread_edges, sureness
 
 __all__ = ["confidence", "convergence", "graph", "matrix", "scaling", "stability"]
@@ -71,7 +72,8 @@ def graph(
     '2 clusters of 200 points'
     """
     ax, model = _axes(ax), checked(model)
-    from matplotlib.collections import LineCollection
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.collections import LineCollection, PathCollection
 
     labels = model.labels_
     if isinstance(layout, str):
@@ -86,16 +88,21 @@ def graph(
             )
     i, j, weights, _ = spread_edges(model.affinity_matrix_, labels, n_edges)
     if i.size:
-        options = {"colors": "0.6", "alpha": 0.4, "zorder": 1} | (edges_kw or {})
-        options.setdefault("linewidths", 0.3 + 1.7 * weights / weights.max())
+        options = {
+            "color": "0.6", "alpha": 0.4, "zorder": 1,
+            "linewidth": 0.3 + 1.7 * weights / weights.max(),
+        } | normalize_kwargs(edges_kw, LineCollection)  # fmt: skip
         ax.add_collection(LineCollection(xy[np.c_[i, j]], **options))
     size = np.clip(9000 / labels.size, 3, 24)
     number = int(labels.max()) + 1
+    given = normalize_kwargs(scatter_kw, PathCollection)
     for label in range(number):
         options = {
             "s": size, "color": color(label), "marker": MARKERS[label % 6],
-            "linewidths": 0, "zorder": 2, "label": f"{label}",
-        } | (scatter_kw or {})  # fmt: skip
+            "linewidth": 0, "zorder": 2, "label": f"{label}",
+        } | given  # fmt: skip
+        if "c" in given:
+            del options["color"]
         ax.scatter(*xy[labels == label].T, **options)
     ax.set(
         xlabel=across, ylabel=up, title=f"{number:,} clusters of {labels.size:,} points"
@@ -133,6 +140,7 @@ def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     >>> ax.images[0].get_array().shape
     (200, 200)
     """
+    Count(1)("n_blocks", n_blocks)
     ax, model = _axes(ax), checked(model)
     held = ordered(model.affinity_matrix_, model.labels_, n_blocks)
     n = model.labels_.size
@@ -173,6 +181,8 @@ def convergence(model, *, ax=None):
     """
     ax, model = _axes(ax), checked(model)
     history = _asked(model, "history_", "steps")
+    if "objective" not in history[0]:
+        raise InputError(f"{type(model).__name__} keeps no objective to draw.")
     steps = np.arange(1, len(history) + 1)
     ax.plot(steps, [h["objective"] for h in history], "o-", color=color(0))
     ax.set(xlabel="step", title="Convergence: the penalty rises until it splits")
@@ -213,7 +223,7 @@ def stability(model, *, ax=None):
     """
     ax, model = _axes(ax), checked(model)
     trials = _asked(model, "trials_", "other numbers of neighbors")
-    values = [trial["agreement"] for trial in trials]
+    values = [trial["agreement"] + 0.0 for trial in trials]
     colors = [color(0) if trial["kept"] else "0.65" for trial in trials]
     bars = ax.bar(range(len(trials)), values, color=colors)
     ax.bar_label(bars, [f"{value:.2f}" for value in values], padding=2)
@@ -316,9 +326,10 @@ def scaling(before, after, *, ax=None):
     ax = _axes(ax)
     sums = []
     for A in (before, getattr(after, "matrix", after)):
-        A = coo_array(A)
-        if A.shape[0] != A.shape[1]:
+        A = A if issparse(A) else np.asarray(A)
+        if len(A.shape) != 2 or A.shape[0] != A.shape[1] or not A.shape[0]:
             raise InputError(f"A matrix has shape {A.shape}, and is not square.")
+        A = coo_array(A)
         sums.append(np.sort(np.asarray(A.sum(axis=1)).ravel()))
     if sums[0].size != sums[1].size:
         raise InputError(f"{sums[0].size} rows before, and {sums[1].size} after.")

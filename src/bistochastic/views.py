@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
@@ -119,6 +119,17 @@ def plane(model, X, *, layout="auto", names=None):
         Coordinates, and how they were found.
     """
     check_choice("layout", layout, LAYOUTS)
+    X = X if issparse(X) else np.asarray(X)
+    wanted = getattr(model, "n_features_in_", None)
+    if (
+        len(X.shape) != 2
+        or X.shape[0] != model.labels_.size
+        or (wanted is not None and X.shape[1] != wanted)
+    ):
+        raise InputError(
+            f"X has shape {X.shape}, and the model was fitted to "
+            f"({model.labels_.size}, {wanted})."
+        )
     if getattr(model, "metric", None) in PAIRS:
         F = getattr(model, "embedding_", None)
         if F is None or F.shape[1] < 2:
@@ -128,19 +139,22 @@ def plane(model, X, *, layout="auto", names=None):
         xy = _turned(PCA(2, random_state=0).fit_transform(F))
         said = "The data are pairs of rows: a plane through the eigenvectors, Eq. (11)."
         return Plane(xy, ("first direction", "second direction"), said, measured=False)
-    X = X if issparse(X) else np.asarray(X)
     n, d = X.shape
-    if d <= 2 and not issparse(X):
+    if d == 1 or (d == 2 and layout == "auto"):
         xy = np.zeros((n, 2))
-        xy[:, :d] = X
+        xy[:, :d] = X.toarray() if issparse(X) else X
         held = tuple(map(str, names)) if names is not None else ("column 1", "column 2")
         return Plane(xy, (*held, "")[:2], "The data as they are.")
-    if min(n, d) < 3:
+    if n < 3:
         xy = np.zeros((n, 2))
-        return Plane(xy, ("", ""), "Too few rows or columns for a plane.")
-    reduced = (TruncatedSVD if issparse(X) else PCA)(2, random_state=0)
-    xy = _turned(reduced.fit_transform(X))
-    share = reduced.explained_variance_ratio_
+        return Plane(xy, ("", ""), "Too few rows for a plane.", measured=False)
+    if issparse(X) and min(n, d) == 2:
+        X = X.toarray()
+    solver = "arpack" if issparse(X) else "auto"
+    reduced = PCA(2, svd_solver=solver, random_state=0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of rows that are all equal
+        xy = _turned(reduced.fit_transform(X))
+        share = np.nan_to_num(reduced.explained_variance_ratio_)
     if layout == "auto":
         layout = "pca" if n >= FEW or share.sum() >= FLAT else "tsne"
     if layout == "pca" or n < 5:
@@ -156,7 +170,7 @@ def plane(model, X, *, layout="auto", names=None):
     )  # fmt: skip
     said = (
         "Laid out by t-SNE, which keeps neighbors together; gaps and areas mean little "
-        f"(two principal components hold only {share.sum():.0%} of the variance)."
+        f"(two principal components hold {share.sum():.0%} of the variance)."
     )
     xy = near.fit_transform(X)
     return Plane(xy, ("t-SNE 1", "t-SNE 2"), said, measured=False)
@@ -218,9 +232,12 @@ def spread_edges(S, labels, number):
     -------
     As `strongest`.
     """
+    S = coo_array(S)
     i, j, weights, every = strongest(S, S.nnz)
     if every <= number:
         return i, j, weights, every
+    if number < 1:
+        return i[:0], j[:0], weights[:0], every
     order = np.lexsort((-weights, labels[i]))
     starts = np.r_[0, np.cumsum(np.bincount(labels[i]))]
     kept = [
@@ -361,13 +378,17 @@ def valley(model, X, sure):
     """
     metric = getattr(model, "metric", "euclidean")
     n = model.labels_.size
-    if metric in PAIRS or n < 3 * NEAR:
+    if n < 3 * NEAR or metric == "affinity" or (metric in PAIRS and issparse(X)):
         return None
     rows = np.arange(n)
     if n > SAMPLED:
         rows = np.sort(np.random.default_rng(0).choice(n, SAMPLED, replace=False))
-    search = NearestNeighbors(n_neighbors=NEAR + 1, metric=_told(model)).fit(X)
-    far = search.kneighbors(X[rows])[0][:, 1:].mean(axis=1)
+    if metric == "precomputed":
+        far = np.partition(X[rows], range(NEAR + 1), axis=1)[:, 1 : NEAR + 1]
+    else:
+        search = NearestNeighbors(n_neighbors=NEAR + 1, metric=_told(model)).fit(X)
+        far = search.kneighbors(X[rows])[0][:, 1:]
+    far = far.mean(axis=1)
     label, border = model.labels_[rows], sure.own[rows] < BORDER
     found = []
     for number in np.unique(label):

@@ -104,11 +104,10 @@ def test_memberships_are_shares_of_the_first_graph(ordered, monkeypatch):
 
 def test_memberships_of_few_points_and_other_data():
     X, _ = make_blobs(20, random_state=0)
-    for c in (1, 20):
-        model = ANCMM(c).fit(X)
-        np.testing.assert_array_equal(
-            model.memberships(X).toarray(), np.eye(c)[model.labels_]
-        )
+    np.testing.assert_array_equal(ANCMM(1).fit(X).memberships(X).toarray(), 1)
+    alone = ANCMM(20).fit(X).memberships(X).toarray()
+    np.testing.assert_allclose(alone.sum(axis=1), 1)
+    assert alone.diagonal().max() == 0  # all neighbors are elsewhere
     model = ANCMM(3).fit(X)
     with pytest.raises(InputError, match="about the data of `fit`"):
         model.memberships(X[:10])
@@ -119,6 +118,11 @@ def test_memberships_of_few_points_and_other_data():
     np.testing.assert_allclose(
         again.memberships(far).toarray(), model.memberships(X).toarray(), atol=1e-7
     )
+    order = np.random.default_rng(0).permutation(20)
+    graph = np.exp(-(far**2))
+    for pairs, made in ((far, again), (graph, ANCMM(3, metric="affinity").fit(graph))):
+        with pytest.raises(InputError, match="are not neighbors in X"):
+            made.memberships(pairs[order][:, order])
 
 
 @pytest.mark.parametrize("refine", ["triangles", "local", "both", None])

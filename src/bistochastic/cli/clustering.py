@@ -6,6 +6,7 @@ import resource
 import shlex
 import sys
 import time
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 
@@ -55,6 +56,8 @@ NUMBERS_THEN = "It was a column of numbers when the model was made."
 ENDINGS = {
     "labels": (".csv", ".tsv", ".txt", ".parquet", ".pq"),
     "graph": (".npz", ".mtx", ".npy"),
+    "model": (),
+    "summary": (),
     "report": (".html", ".htm"),
 }
 SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
@@ -195,17 +198,22 @@ def cluster(
 def _write_report(out, model, X, table, kept, preparation, told, layout, force):
     """Write the page of a model and the rows that it was made of."""
     names, shift, factor = preparation.described()
+    ids = None if table.ids is None else np.asarray(table.ids)[kept]
+    if ids is None and not kept.all():
+        ids = [f"row {at + 1}" for at in np.flatnonzero(kept)]
+    simple = kept.all() and not preparation.texts and not preparation.fill
+    scaled = SCALERS.get(told["scale"]) if simple else "..."
     write_page(
         out,
         model,
         X,
         names=names,
-        ids=None if table.ids is None else np.asarray(table.ids)[kept],
+        ids=ids,
         truth=None if table.labels is None else np.asarray(table.labels)[kept],
         shift=shift,
         factor=factor,
         layout=layout,
-        more=told | {"scaled": SCALERS.get(told["scale"])},
+        more=told | {"scaled": scaled},
         force=force,
     )
 
@@ -232,7 +240,7 @@ def report(voice, saved, path, reading, *, out, layout, drop_missing, force):
     force : bool
         Whether to replace a file.
     """
-    _check_outputs(voice, path, {"report": out}, force)
+    _check_outputs(voice, path, {"out": out}, force)
     check_installed()
     model, extra, preparation, table, X, kept, _ = _again(
         voice, saved, path, reading, drop_missing
@@ -242,8 +250,9 @@ def report(voice, saved, path, reading, *, out, layout, drop_missing, force):
             f"{path} has {several(X.shape[0], 'row')}, and the model was made of "
             f"{model.labels_.size:,}; a page needs the file that it was made of."
         )
-    told = {"file": str(path), "scale": preparation.scale} | extra.get("told", {})
-    with voice.stage("Writing the page"):
+    told = {"file": str(path), "scale": preparation.scale} | _told(saved, extra)
+    with voice.stage("Writing the page"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature")
         _write_report(out, model, X, table, kept, preparation, told, layout, force)
     voice.wrote(out, "page to look at")
     voice.tell(f"The page: {out}")
@@ -316,6 +325,22 @@ def predict(
         f"confidence of {facts['mean_confidence']:.2f}."
     )
     _show_scores(voice, facts["scores"])
+
+
+def _told(saved, extra):
+    """Return what a model's file says of how it was made, if that can be."""
+    told = extra.get("told", {})
+    kinds = {
+        "file": str, "scale": str, "command": str, "notes": list, "warnings": list,
+        "seconds": dict, "peak_memory_mb": int,
+    }  # fmt: skip
+    good = isinstance(told, dict) and all(
+        isinstance(value, kinds.get(name, ())) for name, value in told.items()
+    )
+    seconds = told.get("seconds", {}) if good else {}
+    if not good or not all(isinstance(v, int | float) for v in seconds.values()):
+        raise FileError(f"{saved} is damaged: what it says of how it was made.")
+    return told
 
 
 def _again(voice, saved, path, reading, drop_missing):
@@ -408,10 +433,13 @@ def peak():
 
 def _check_outputs(voice, path, outputs, force):
     """Refuse what cannot be written before any work is done."""
+    for name, out in outputs.items():
+        if out == "" or (out == "-" and name != "labels"):
+            raise UsageError(f"--{name} {out!r}: name a file.")
     wanted = {name: out for name, out in outputs.items() if out and out != "-"}
     taken = {_place(path): "read from"}
     for name, out in wanted.items():
-        endings = ENDINGS.get(name, ())
+        endings = ENDINGS["report" if name == "out" else name]
         if endings and not out.lower().endswith(endings):
             raise UsageError(f"--{name} {out}: name it {listed(endings, 9)}.")
         check_new(out, force)

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
-from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.cluster.base import GraphClusterer, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
@@ -40,8 +39,8 @@ from bistochastic.scaling.marcus import LIMITS
 from bistochastic.search import MANY
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
+HEAVIER = 1.05  # learned edges are, in the first graph, than others
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
-SAME = 1e-6  # of the largest coordinate, within which two points are the same
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
@@ -461,31 +460,29 @@ class ANCMM(GraphClusterer):
         X = self._same(X)
         n = self.labels_.size
         own = csr_array((np.ones(n), (np.arange(n), self.labels_)))
-        if self.n_clusters_ in (1, n):
+        if self.n_clusters_ == 1:
             return own
         problem, making = self._again(X)
         order = np.arange(n) if problem.order is None else problem.order
         S = making.first(problem).S.entries(0.0)
         S = csr_array(S - diags_array(S.diagonal()))
+        if self.metric in PAIRS:
+            self._check_pairs(S)
         shares = csr_array(S @ own[order])[np.argsort(order)]
         total = shares.sum(axis=1)
         alone = total <= 0
         shares = diags_array(1 / np.where(alone, 1.0, total)) @ shares
         return csr_array(shares + diags_array(alone * 1.0) @ own)
 
-    def _same(self, X):
-        """Check and return the data of `fit`."""
-        check_is_fitted(self, "labels_")
-        X = self._validated(X, reset=False)
-        if X.shape[0] != self.labels_.size:
+    def _check_pairs(self, S):
+        """Raise if the learned edges are no heavier than others in the first graph."""
+        learned = self.affinity_matrix_ - diags_array(self.affinity_matrix_.diagonal())
+        along = learned.multiply(S).sum() * self.labels_.size**2
+        if along < HEAVIER * learned.sum() * S.sum():
             raise InputError(
-                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; this is "
-                "about the data of `fit`."
+                "X is not the data of `fit`: the neighbors in the learned graph are "
+                "not neighbors in X."
             )
-        points = getattr(self, "_points", None)
-        if points is not None and _apart(points.X, self._placed(X)):
-            raise InputError("X is not the data of `fit`: its points lie elsewhere.")
-        return X
 
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
@@ -723,13 +720,6 @@ def _ordered(X):
     """
     order = leaves(X)
     return X[order], order
-
-
-def _apart(X, other):
-    """Tell whether two sets of points differ by more than rounding."""
-    if X.dtype == bool:
-        return bool(np.any(X != other))
-    return bool(abs(X - other).max() > SAME * abs(X).max())
 
 
 def _spread(problem):

@@ -24,6 +24,8 @@ from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, unmasked
 
+SAME = 1e-6  # of the largest coordinate, within which two points are the same
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9 has no callbacks
@@ -304,6 +306,20 @@ class GraphClusterer(Clusterer):
             P[rows[same], self.labels_[columns[same, 0]]] = 1.0
         return P
 
+    def _same(self, X):
+        """Check and return the data of `fit`."""
+        check_is_fitted(self, "labels_")
+        X = self._validated(X, reset=False)
+        if X.shape[0] != self.labels_.size:
+            raise InputError(
+                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; this is "
+                "about the data of `fit`."
+            )
+        points = getattr(self, "_points", None)
+        if points is not None and _apart(points.X, self._placed(X)):
+            raise InputError("X is not the data of `fit`: its points lie elsewhere.")
+        return X
+
     def _placed(self, X):
         """Make new points ready as those of `fit` are."""
         return self._points.like(X)
@@ -354,3 +370,10 @@ def _weights(costs, k):
     weights = k_nearest(np.where(finite, costs, farthest), min(k, width - 1))
     weights = np.where(finite, weights, 0.0)
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _apart(X, other):
+    """Tell whether two sets of points differ by more than rounding."""
+    if X.dtype == bool:
+        return bool(np.any(X != other))
+    return bool(abs(X - other).max() > SAME * abs(X).max())

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from html import escape
 
 import numpy as np
 
@@ -65,17 +66,21 @@ def scatter(run, plane, sure):
         "y": packed(steps[:, 1]),
         "label": packed(labels[rows].astype("<u4" if run.number > 65536 else "<u2")),
         "many": bool(run.number > 65536),
-        "sure": None if sure is None else packed((100 * sure.own[rows]).astype("u1")),
+        "sure": None if sure is None else _percent(sure.own[rows]),
         "rows": packed(rows.astype("<u4")) if rows.size < n else None,
         "names": names,
         "edges": packed(np.column_stack([i, j]).astype("<u4").ravel()),
         "ticks": plane.measured,
-        "axes": [short(name) for name in plane.names],
+        "axes": [escape(short(name), quote=False) for name in plane.names],
         "colors": [color(at) for at in range(run.number)],
         "symbols": list(SYMBOLS),
         "gl": bool(rows.size > FLAT),
         "notes": notes,
     }  # fmt: skip
+
+
+def _percent(shares):
+    return packed(np.round(100 * shares).astype("u1"))
 
 
 def packed(values):
@@ -164,6 +169,7 @@ def confidence(run, sure):
 def agreement(run):
     """Return how well the partitions of other numbers of neighbors agree."""
     trials = run.model.trials_
+    least = min(0.0, *(1.1 * t["agreement"] for t in trials))
     k = [
         f"{t['n_neighbors']}"
         + (f", {t['refine']}" if len({u["refine"] for u in trials}) > 1 else "")
@@ -172,11 +178,12 @@ def agreement(run):
     return {
         "data": [
             {
-                "type": "bar", "x": k, "y": [round(t["agreement"], 4) for t in trials],
+                "type": "bar", "x": k,
+                "y": [round(t["agreement"] + 0.0, 4) for t in trials],
                 "marker": {
                     "color": [color(0) if t["kept"] else "#8a929c" for t in trials]
                 },
-                "text": [f"{t['agreement']:.2f}" for t in trials],
+                "text": [f"{t['agreement'] + 0.0:.2f}" for t in trials],
                 "textposition": "outside", "cliponaxis": False,
                 "hovertemplate": "k = %{x}: %{y:.3f}<extra></extra>",
             }
@@ -187,7 +194,7 @@ def agreement(run):
                 "title": {"text": "number of neighbors; blue was kept"},
                 "type": "category",
             },
-            "yaxis": {"title": {"text": "adjusted Rand index"}, "range": [0, 1.12]},
+            "yaxis": {"title": {"text": "adjusted Rand index"}, "range": [least, 1.12]},
         },
     }  # fmt: skip
 

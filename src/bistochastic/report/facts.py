@@ -30,7 +30,13 @@ SLIGHT = 0.3  # of a deviation: columns that differ less are not named
 LISTED = 300  # uncertain rows
 CLASSES = 40  # classes and clusters of a confusion table
 PAIRED = 50  # bridges that are listed
+ROUNDING = 1e-12  # of a mean: a column that spreads less is constant
 UNLIKE = 0.3  # an index below which clusters are not what labels tell apart
+WANTED = (
+    ({"Agreement over k"}, "no other number of neighbors was tried"),
+    ({"Mean confidence"}, "how sure rows are is not known"),
+    ({"Spacing at borders", "Rows at borders"}, "spacing at borders was not measured"),
+)
 GOOD, FAIR, POOR = "good", "fair", "poor"
 
 
@@ -69,20 +75,26 @@ class Run:
         """Check that all fits together."""
         checked(self.model)
         self.given = self.X  # a data frame is one for the model, too
-        self.X = self.X if issparse(self.X) else np.asarray(self.X)
-        if issparse(self.X):
-            self.X = csr_array(self.X)
-        n, d = self.X.shape
-        if n != self.labels.size:
+        self.X = _as_numbers(self.X)
+        if len(self.X.shape) != 2 or self.X.shape[0] != self.labels.size:
             raise InputError(
-                f"X has {n:,} rows, but the model was fitted to {self.labels.size:,}."
+                f"X has shape {self.X.shape}, but the model was fitted to "
+                f"{self.labels.size:,} rows."
             )
-        for what, held, number in (
-            ("names", self.names, d), ("ids", self.ids, n), ("truth", self.truth, n),
-            ("shift", self.shift, d), ("factor", self.factor, d),
+        if hasattr(self.model, "_same"):
+            self.model._same(self.given)
+        n, d = self.X.shape
+        self.truth = _as_labels(self.truth)
+        for what, number in (
+            ("names", d), ("ids", n), ("truth", n), ("shift", d), ("factor", d),
         ):  # fmt: skip
-            if held is not None and len(held) != number:
+            held = getattr(self, what)
+            if held is None:
+                continue
+            held = list(held)
+            if len(held) != number:
                 raise InputError(f"{what} has {len(held):,} entries for {number:,}.")
+            setattr(self, what, held)
         if self.names is None:
             self.names = getattr(self.model, "feature_names_in_", None)
         if self.names is None:
@@ -101,6 +113,34 @@ class Run:
     def row(self, at):
         """Return how a row is called."""
         return short(self.ids[at]) if self.ids is not None else f"row {at + 1}"
+
+
+def _as_numbers(X):
+    """Return points or pairs as an array or CSR matrix of floating-point numbers."""
+    if issparse(X):
+        X = csr_array(X)
+        return X if X.dtype.kind == "f" else X.astype(np.float64)
+    if hasattr(X, "to_numpy") and hasattr(X, "columns"):
+        X = X.to_numpy(dtype=np.float64)
+    X = np.asarray(X)
+    return X if X.dtype.kind == "f" else X.astype(np.float64)
+
+
+def _as_labels(truth):
+    """Return labels as a list, None where one is missing."""
+    if truth is None:
+        return None
+    if len(getattr(truth, "shape", (1,))) != 1:
+        raise InputError(f"truth has shape {truth.shape}; one label a row is needed.")
+    held = truth.tolist() if hasattr(truth, "tolist") else list(truth)
+    return [None if _missing(label) else label for label in held]
+
+
+def _missing(label):
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return True
 
 
 def short(text, most=LONG):
@@ -232,6 +272,7 @@ def columns(run):
         spread = np.sqrt(np.maximum(square - every**2, 0))
     else:
         spread = np.asarray(run.X, dtype=np.float64).std(axis=0)
+    spread[spread <= ROUNDING * np.abs(means).max(axis=0)] = 0.0
     outside = (n * every - sizes * means) / np.maximum(n - sizes, 1)
     effect = (means - outside) / np.where(spread > 0, spread, np.inf)
     shift = np.zeros(spread.size) if run.shift is None else np.asarray(run.shift)
@@ -258,7 +299,7 @@ def uncertain(run, sure):
     """Return the rows whose cluster is least sure, the least sure first."""
     if sure is None:
         return []
-    steady = getattr(run.model, "agreement_", np.ones(run.labels.size))
+    steady = run.model.agreement_ if tried(run) else np.ones(run.labels.size)
     order = np.lexsort((steady, sure.own))[:LISTED]
     return [
         {
@@ -272,6 +313,11 @@ def uncertain(run, sure):
         }
         for at in order
     ]
+
+
+def tried(run):
+    """Tell whether other numbers of neighbors, or refinements, were tried."""
+    return len(getattr(run.model, "trials_", ())) > 1
 
 
 def signs(run, sure):
@@ -298,8 +344,12 @@ def signs(run, sure):
     if asked not in (None, "auto", run.number):
         text = f"{asked} clusters were asked for."
         sign("Clusters", f"{run.number}", POOR, text)
-    if run.number > 1 and len(getattr(model, "trials_", ())) > 1:
-        value = model.stability_
+    if run.number == run.labels.size > 1:
+        text = "Every row is a cluster of its own: there is nothing to judge."
+        sign("Clusters", f"{run.number:,}", POOR, text)
+        return found
+    if run.number > 1 and tried(run):
+        value = model.stability_ + 0.0
         level = GOOD if value >= 0.9 else FAIR if value >= 0.7 else POOR
         text = {
             GOOD: "Other numbers of neighbors give nearly the same clusters.",
@@ -384,8 +434,15 @@ def _judged(found):
             f"Take these clusters with care: {poor[0]} speaks against them. Look at "
             "the least certain rows, and try another number of clusters."
         )
-    if all(level == GOOD for level in levels):
+    names = {one["name"] for one in found}
+    untested = [text for any_of, text in WANTED if not any_of & names]
+    if all(level == GOOD for level in levels) and not untested:
         return GOOD, "The clusters are clear: steady, sure, and apart."
+    if all(level == GOOD for level in levels):
+        return FAIR, (
+            "What was looked at speaks for the clusters, but not all was: "
+            f"{' and '.join(untested)}."
+        )
     return FAIR, "The clusters are fair: most rows are sure, some are not."
 
 
@@ -411,13 +468,13 @@ def compared(run):
     """
     if run.truth is None:
         return None
-    truth = np.asarray(run.truth, dtype=object)
-    there = np.array([t is not None and t == t for t in truth], dtype=bool)
+    there = np.array([label is not None for label in run.truth], dtype=bool)
     if not there.any():
         return None
-    names = sorted({str(t) for t in truth[there]}, key=_natural)
+    texts = [str(label) for label in run.truth if label is not None]
+    names = sorted(set(texts), key=_natural)
     place = {name: at for at, name in enumerate(names)}
-    codes = np.array([place[str(t)] for t in truth[there]])
+    codes = np.array([place[text] for text in texts])
     labels = run.labels[there]
     made = {
         "scores": {name: float(f(codes, labels)) for name, f in SCORES.items()},

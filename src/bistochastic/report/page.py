@@ -8,9 +8,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 
+import numpy as np
+from scipy.sparse import csr_array
+
 from bistochastic import __version__
 from bistochastic.core.errors import MissingError, several
 from bistochastic.io.writing import replacing
+from bistochastic.parameters import PAIRS
 from bistochastic.report import charts, facts
 from bistochastic.views import plane, sureness
 
@@ -123,12 +127,15 @@ def page(run, *, layout="auto", title=None):
         any_columns=any(one["columns"] for one in clusters),
         rows=rows,
         rows_note=_note(rows, run),
+        tried=facts.tried(run),
+        typical=_typical(run),
         bridges=bridges,
         bridge_rows=pairs,
         steps=_steps(run),
         has_agreement="agreement" in drawn,
         has_history="convergence" in drawn,
         **said,
+        **_graph(run),
         **_compared(labels),
         parameters=_parameters(run.model),
         snippets=_snippets(run),
@@ -225,7 +232,8 @@ def _charts(run, sure):
     """Return the charts, and the words that go with them."""
     model, drawn = run.model, {}
     drawn["matrix"], said = charts.matrix(run)
-    labels = {"confidence_label": "", "agreement_label": "", "convergence_label": ""}
+    words = ("confidence_label", "agreement_label", "convergence_label")
+    labels = dict.fromkeys((*words, "convergence_note"), "")
     if sure is not None:
         drawn["confidence"] = charts.confidence(run, sure)
         low = int((sure.own < 0.5).sum())
@@ -244,6 +252,11 @@ def _charts(run, sure):
     if history and all("objective" in record for record in history):
         drawn["convergence"] = charts.convergence(run)
         first, last = history[0], history[-1]
+        if any(record.get("penalty") for record in history):
+            labels["convergence_note"] = (
+                "The penalty on the smallest eigenvalues rises until the graph falls "
+                "apart."
+            )
         labels["convergence_label"] = (
             f"From {several(first['n_components'], 'component')} to "
             f"{last['n_components']} in {several(len(history), 'step')}."
@@ -257,8 +270,32 @@ def _note(rows, run):
     return "All rows."
 
 
+def _typical(run):
+    """Say which rows stand for their clusters."""
+    if getattr(run.model, "metric", None) in PAIRS:
+        return "Typical rows are the surest of their cluster."
+    return "Typical rows are the nearest to the mean of their cluster."
+
+
+def _graph(run):
+    """Say what the matrix is, from what is in it."""
+    S = csr_array(run.model.affinity_matrix_)
+    sums = [np.asarray(S.sum(axis=axis)).ravel() for axis in (0, 1)]
+    i, j = S.tocoo().coords
+    between = int((run.labels[i] != run.labels[j]).sum())
+    doubly = max(np.abs(part - 1).max() for part in sums) <= 1e-6
+    text = "every row sums to one, and " if doubly else ""
+    text += f"{between:,} weights are" if between else "there is nothing"
+    return {
+        "graph_name": "The doubly stochastic matrix" if doubly else "The matrix",
+        "graph_text": f"{text} between clusters.",
+    }
+
+
 def _steps(run):
     """Say how the number of clusters was reached."""
+    if run.number == run.labels.size:
+        return "Every row is a cluster of its own."
     history = getattr(run.model, "history_", ())
     actions = [record.get("action") for record in history]
     cuts, joins = actions.count("cut"), actions.count("join")
@@ -267,7 +304,8 @@ def _steps(run):
             f"The penalty alone did not end with the wanted number: "
             f"{several(joins, 'join')} and {several(cuts, 'cut')} were needed."
         )
-    if history and getattr(run.model, "converged_", False):
+    penalized = any(record.get("penalty") for record in history)
+    if penalized and getattr(run.model, "converged_", False):
         return "The penalty alone gave the wanted number: no component was cut."
     return ""
 
@@ -304,18 +342,26 @@ def _snippets(run):
         for name, value in run.model.get_params().items()
         if repr(value) != repr(type(run.model)().get_params()[name])
     }
-    written = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    written = ", ".join(f"{name}={_written(value)}" for name, value in given.items())
     name = type(run.model).__name__
     made = []
     if run.more.get("command"):
         made.append(("Command", run.more["command"]))
     how = run.more.get("scaled")
     text = f"from bistochastic import {name}\n"
-    if how:
-        text += (
-            f"from sklearn.preprocessing import {how}\n\nX = {how}().fit_transform(X)"
-        )
+    if how == "...":
+        text += "\n# X: the columns as the command makes them ready"
+    elif how:
+        text += f"from sklearn.preprocessing import {how}\n\n"
+        text += f"X = {how}().fit_transform(X)"
     return [*made, ("Python", f"{text}\nmodel = {name}({written}).fit(X)")]
+
+
+def _written(value):
+    """Return a value as code, or dots for what has none."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if plain else "..."
 
 
 def _about(run):

@@ -54,14 +54,26 @@
     return new kind(bytes.buffer);
   };
   const s = held.plane;
-  const place = (text, axis) => Float32Array.from(unpack(text, Uint16Array),
+  const place = (text, axis) => Float64Array.from(unpack(text, Uint16Array),
     (step) => s.low[axis] + step / 65535 * (s.high[axis] - s.low[axis]));
   const x = place(s.x, 0), y = place(s.y, 1);
   const label = unpack(s.label, s.many ? Uint32Array : Uint16Array);
   const rows = s.rows && unpack(s.rows, Uint32Array);
   const sure = s.sure && unpack(s.sure, Uint8Array);
   const ends = unpack(s.edges, Uint32Array);
-  const kind = s.gl ? "scattergl" : "scatter";
+  const webgl = () => {
+    const canvas = document.createElement("canvas");
+    return Boolean(canvas.getContext("webgl") || canvas.getContext("webgl2"));
+  };
+  const fast = s.gl && webgl();
+  const kind = fast ? "scattergl" : "scatter";
+  const every = Array.from(label.keys());
+  const most = 5000;
+  const drawn = fast || s.n <= most ? every
+    : every.filter((at) => Math.floor(at * most / s.n) !== Math.floor((at - 1) * most / s.n));
+  if (drawn.length < s.n) {
+    byId("less").textContent = `Without WebGL, ${drawn.length} rows are drawn.`;
+  }
   const size = Math.max(3, Math.min(9, 260 / Math.sqrt(s.n)));
   let alone = null;
   let traceRows = [];
@@ -79,21 +91,20 @@
 
   function points(chosen, colors, opacity, hover) {
     const marker = { size, color: colors, opacity, line: { width: 0 } };
-    if (!s.gl && Array.isArray(colors)) {
+    if (!fast && Array.isArray(colors)) {
       marker.symbol = Array.from(chosen, (at) => s.symbols[label[at] % s.symbols.length]);
     }
     return { type: kind, mode: "markers", marker, hoverinfo: hover,
-      x: Float32Array.from(chosen, (at) => x[at]),
-      y: Float32Array.from(chosen, (at) => y[at]) };
+      x: Float64Array.from(chosen, (at) => x[at]),
+      y: Float64Array.from(chosen, (at) => y[at]) };
   }
 
   function drawPlane() {
-    const every = Array.from(label.keys());
-    const inside = alone === null ? every : every.filter((at) => label[at] === alone);
+    const inside = alone === null ? drawn : drawn.filter((at) => label[at] === alone);
     const traces = [], kept = [];
     const add = (trace, list) => { traces.push(trace); kept.push(list); };
     if (alone !== null) {
-      const others = every.filter((at) => label[at] !== alone);
+      const others = drawn.filter((at) => label[at] !== alone);
       add(points(others, theme().fg, 0.12, "skip"), others);
     }
     if (byId("edges").checked) add(lines(), []);
@@ -179,6 +190,7 @@
         || row.dataset.cluster === wanted || `cluster ${row.dataset.cluster}` === wanted;
       row.hidden = !found || (alone !== null && Number(row.dataset.cluster) !== alone);
       count += row.hidden ? 0 : 1;
+      row.classList.toggle("late", count > 40);
     }
     byId("counted").textContent = `${count} of ${body.rows.length} rows`
       + (alone === null ? "" : `, of cluster ${alone}`);
@@ -196,6 +208,7 @@
       return sorted.down ? -way : way;
     });
     body.append(...list);
+    sift();
     for (const button of table.querySelectorAll("th button")) {
       const here = Number(button.dataset.column) === column;
       button.closest("th").setAttribute("aria-sort",
@@ -234,6 +247,7 @@
     next(0);
   });
   dark.addEventListener("change", redraw);
+  matchMedia("(max-width: 639px)").addEventListener("change", redraw);
   addEventListener("beforeprint", () => { printing = true; redraw(); });
   addEventListener("afterprint", () => { printing = false; redraw(); });
 })();
