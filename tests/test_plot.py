@@ -61,6 +61,8 @@ def test_the_graph_shows_all_points_and_the_heaviest_edges(model):
     np.testing.assert_array_equal(
         ax.collections[1].get_offsets(), X[model.labels_ == 0, :2]
     )
+    plot.graph(model, X, layout="pca", scatter_kw={"c": "red", "linewidth": 1})
+    assert len(plot.graph(model, X, layout="pca", n_edges=0).collections) == 4
     with pytest.raises(InputError, match=r"\(200, 2\)"):
         plot.graph(model, X, layout=X)
 
@@ -96,6 +98,20 @@ def test_what_cannot_be_drawn(model, monkeypatch):
         plot.stability(other)
     with pytest.raises(InputError, match="does not tell how sure"):
         plot.confidence(other, X)
+    from bistochastic import DoublyStochasticSpectral
+
+    spectral = DoublyStochasticSpectral(3, random_state=0).fit(X)
+    with pytest.raises(InputError, match="keeps no"):
+        plot.convergence(spectral)
+    assert plot.matrix(spectral).has_data()
+    for wrong in (X[:50], X[:, 0], np.zeros((200, 9))):
+        with pytest.raises(InputError, match="fitted to"):
+            plot.graph(model, wrong)
+    with pytest.raises(InputError, match="n_blocks"):
+        plot.matrix(model, n_blocks=0)
+    for odd in (np.ones(3), np.ones((0, 0))):
+        with pytest.raises(InputError, match="not square"):
+            plot.scaling(odd, odd)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingError, match=r"bistochastic\[plot\]"):

@@ -74,7 +74,15 @@ def test_planes():
     again = views.plane(model, X, layout="tsne")
     np.testing.assert_array_equal(curved.xy, again.xy)
     sparse = views.plane(model, csr_array(X), layout="pca")
-    assert sparse.xy.shape == (100, 2)
+    np.testing.assert_allclose(np.abs(sparse.xy), np.abs(flat.xy), atol=1e-6)
+    assert sparse.names == flat.names
+    two = csr_array(X[:, :2])
+    found = views.plane(ANCMM(3).fit(two), two)
+    np.testing.assert_array_equal(found.xy, X[:, :2])
+    same = np.ones((9, 3))
+    same[0] = 2
+    found = views.plane(ANCMM(2, n_neighbors=4).fit(same), same)
+    assert np.isfinite(found.xy).all()
     round_, _ = np.random.default_rng(0).normal(size=(2, 200, 8))
     assert "t-SNE" in views.plane(ANCMM(2).fit(round_), round_).how
     with pytest.raises(InputError, match="layout"):

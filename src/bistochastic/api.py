@@ -451,7 +451,7 @@ def _warn(result, equal=True, advice=""):
         Status.CYCLED: "Corollary 2 supposes that its iteration converges.",
         Status.OVERFLOW: "The entries are too far apart in size.",
     }[result.status] + advice
-    if not equal:
+    if not equal and result.status is not Status.LIMIT:
         advice = "It may be that no matrix with this pattern has these marginals."
     warnings.warn(
         f"The row sums are not within the tolerance. {result} {advice}",

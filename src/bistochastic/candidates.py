@@ -207,7 +207,10 @@ def parts(i, j, costs, n, loops=False):
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     if lengths.min() == 0:
         row = int(lengths.argmin())
-        raise InputError(f"Row {row} of X has no candidates.")
+        raise InputError(
+            f"Row {row} of X has no candidates. Give it a distance to some other "
+            "point, or leave it out."
+        )
     kind = np.int32 if n < 2**31 else np.int64
     made = []
     classes = np.ceil(np.log2(lengths)).astype(int)

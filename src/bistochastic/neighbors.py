@@ -365,7 +365,7 @@ def _in_range(costs, points):
         )
     raise InputError(
         f"metric={points.metric!r} gives distances that are not finite, or whose "
-        "squares are not."
+        "squares are not. Scale X, or leave out the rows that it cannot compare."
     )
 
 

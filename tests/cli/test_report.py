@@ -85,6 +85,43 @@ def test_what_cannot_have_a_page(wine):
     assert (wine / "there.html").read_text() == "mine"
 
 
+def test_rows_that_are_left_out_keep_their_numbers(wine):
+    lines = rows({(i, 0) for i in range(5)}).splitlines()
+    text = "\n".join(line.split(",", 1)[1] for line in lines) + "\n"
+    (wine / "plain.csv").write_text(text)
+    run("cluster", "plain.csv", "-c", 3, "--drop", "color,cultivar", "--drop-missing",
+        "--report", "p.html")  # fmt: skip
+    text = seen(wine / "p.html")
+    assert "row 178" in text
+    assert not re.search(r"\brow [1-5]\b", text)
+    assert "as the command makes them ready" in text
+
+
+def test_odd_names_of_outputs(wine):
+    for out in ("-", ""):
+        done = run("cluster", "wine.csv", "-c", 3, "--report", out, code=USAGE)
+        assert "name a file" in done.stderr
+    run("cluster", "wine.csv", "-c", 3, *ROLES, "--model", "m")
+    done = run("report", "m", "wine.csv", "--out", "z.txt", code=USAGE)
+    assert "--out z.txt" in done.stderr
+    assert {path.name for path in wine.iterdir()} == {"wine.csv", "holes.csv", "m"}
+
+
+def test_models_that_say_odd_things_of_themselves(wine):
+    from bistochastic import ANCMM
+    from bistochastic.io import save
+
+    run("cluster", "wine.csv", "-c", 3, *ROLES, "--model", "m")
+    from bistochastic.io.models import load_with_extra
+
+    model, extra = load_with_extra(wine / "m")
+    assert isinstance(model, ANCMM)
+    for told in (5, {"seconds": {"fit": "long"}}, {"notes": "text"}):
+        save(model, wine / "odd", extra=extra | {"told": told}, force=True)
+        done = run("report", "odd", "wine.csv", "--id", "bottle", code=INPUT)
+        assert "is damaged" in done.stderr
+
+
 def test_the_extra_is_named_before_the_work(wine, monkeypatch):
     import sys
 

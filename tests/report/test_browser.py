@@ -28,13 +28,18 @@ SIZES = {
 
 
 @pytest.fixture(scope="module")
-def browser():
+def playwright():
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield chromium
-        chromium.close()
+    with sync_playwright() as held:
+        yield held
+
+
+@pytest.fixture(scope="module")
+def browser(playwright):
+    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+    yield chromium
+    chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -244,3 +249,39 @@ CONTRAST = """() => {
   }
   return worst;
 }"""
+
+
+def test_large_coordinates_keep_their_places(browser, tmp_path):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) * 30 + np.repeat([[0], [400]], 100, axis=0)
+    X[:, 0] += 1.7e9
+    place = tmp_path / "seconds of 2024, ä.html"
+    write_page(place, ANCMM(2).fit(X), X)
+    with Visit(browser, place, **SIZES["desktop"]) as visit:
+        number = "new Set(document.getElementById('plane').data.at(-1).x).size"
+        assert visit.page.evaluate(number) > 150
+        assert visit.errors == []
+
+
+def test_print_shows_what_the_screen_does(browser, small):
+    with Visit(browser, small, **SIZES["desktop"]) as visit:
+        page = visit.page
+        page.click("#rows th button >> nth=2")
+        page.click("#rows th button >> nth=2")
+        page.emulate_media(media="print")
+        sure = page.locator("#rows tbody tr:visible td:nth-child(3)").all_inner_texts()
+        assert len(sure) == 40
+        assert set(sure) == {"1.00"}
+
+
+def test_without_webgl_some_rows_are_drawn(playwright, large):
+    chromium = playwright.chromium.launch(
+        executable_path=CHROMIUM,
+        args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"],
+    )
+    with Visit(chromium, large, **SIZES["desktop"]) as visit:
+        assert 4900 < shown(visit.page) <= 5100
+        assert visit.page.inner_text("#less").startswith("Without WebGL, ")
+    chromium.close()

@@ -157,3 +157,72 @@ def test_texts_and_numbers_for_people():
     assert [facts.number(x) for x in numbers] == [
         "0", "1,234", "0.0457", "1.50e+09", "-3.14", "", "1.00e-09",
     ]  # fmt: skip
+
+
+def test_what_was_not_tested_is_not_called_clear():
+    X, _ = make_blobs(150, 4, centers=3, random_state=3)
+    assert judged(X, 3)[0] == "good"
+    for options in ({"n_neighbors": 10}, {"metric": "affinity"}):
+        A = np.exp(-(pairwise_distances(X) ** 2)) if "metric" in options else X
+        model = ANCMM(3, **options).fit(A)
+        run = Run(model, A)
+        level, text = facts.verdict(facts.signs(run, sureness(model, A)))
+        assert level == "fair"
+        assert "no other number of neighbors was tried" in text
+    every = ANCMM(150).fit(X)
+    run = Run(every, X)
+    found = facts.signs(run, sureness(every, X))
+    assert [one["value"] for one in found] == ["150"]
+    assert facts.verdict(found)[0] == "poor"
+
+
+def test_series_are_taken_by_position():
+    pandas = pytest.importorskip("pandas")
+    X, _ = make_blobs(30, 3, centers=2, random_state=0)
+    model = ANCMM(2).fit(X)
+    ids = pandas.Series([f"id{i}" for i in range(30)], index=range(29, -1, -1))
+    truth = pandas.Series(["a", None, "b"] * 10, dtype="string")
+    run = Run(model, X, ids=ids, truth=truth)
+    assert run.row(0) == "id0"
+    assert facts.compared(run)["rows"] == 20
+    masked = np.ma.array(np.arange(30) % 2, mask=np.arange(30) < 10)
+    assert facts.compared(Run(model, X, truth=masked))["rows"] == 20
+    pairs = [("a", 1), ("b", 2), None] * 10
+    assert facts.compared(Run(model, X, truth=pairs))["classes"] == 2
+    with pytest.raises(InputError, match="one label a row"):
+        Run(model, X, truth=np.zeros((30, 1)))
+
+
+def test_numbers_of_every_kind():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    counts = rng.integers(60, 90, (90, 6)).astype(np.uint8)
+    for block in range(3):
+        counts[30 * block : 30 * block + 30, 2 * block : 2 * block + 2] += 150
+    for S in (csr_array(counts), counts, counts.astype(object)):
+        model = ANCMM(3).fit(S)
+        found = facts.columns(Run(model, S))
+        assert [{one["name"] for one in part[:2]} for part in found] == [
+            {"column 1", "column 2"}, {"column 3", "column 4"},
+            {"column 5", "column 6"},
+        ]  # fmt: skip
+    frame = pandas.DataFrame(counts, columns=list("abcdef")).astype("Int64")
+    frame["flag"] = counts[:, 0] > 100
+    with pytest.warns(UserWarning, match="Scale the columns"):
+        run = Run(ANCMM(3).fit(frame), frame)
+    assert run.X.dtype == np.float64
+    assert len(facts.columns(run)) == 3
+
+
+def test_constant_columns_set_nothing_apart():
+    X, _ = make_blobs(120, 4, centers=3, random_state=0)
+    X = np.c_[X, np.full(120, 1 / 3), np.zeros(120)]
+    for part in facts.columns(Run(ANCMM(3).fit(X), X, list("abcdef"))):
+        assert not {"e", "f"} & {one["name"] for one in part}
+
+
+def test_other_data_are_refused():
+    X, _ = make_blobs(60, 3, centers=3, random_state=0)
+    for model in (ANCMM(3).fit(X), CAN(3).fit(X)):
+        with pytest.raises(InputError, match="not the data of `fit`"):
+            Run(model, X[::-1])

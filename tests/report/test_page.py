@@ -160,3 +160,42 @@ def test_missing_libraries_are_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingError, match=rf"{name}.*bistochastic\[report\]"):
         check_installed()
+
+
+def test_words_fit_the_estimator(tmp_path):
+    from bistochastic import DoublyStochasticSpectral
+
+    X, _ = make_blobs(80, 4, centers=3, random_state=0)
+    texts = {}
+    for model in (ANCMM(3), CAN(3), DoublyStochasticSpectral(3, random_state=0)):
+        name = type(model).__name__
+        write_page(tmp_path / f"{name}.html", model.fit(X), X)
+        texts[name] = (tmp_path / f"{name}.html").read_text()
+    assert "every row sums to one, and there is nothing between" in texts["ANCMM"]
+    assert "every row sums to one" not in texts["CAN"]
+    assert ">The matrix<" in texts["CAN"]
+    assert "weights are between clusters" in texts["DoublyStochasticSpectral"]
+    assert "steady over k" in texts["ANCMM"]
+    write_page(tmp_path / "k.html", ANCMM(3, n_neighbors=9).fit(X), X)
+    assert "steady over k" not in (tmp_path / "k.html").read_text()
+
+
+def test_the_code_on_the_page_can_be_run(tmp_path):
+    from html import unescape
+
+    X, _ = make_blobs(80, 4, centers=3, random_state=0)
+    write_page(tmp_path / "a.html", ANCMM(np.int64(3), tol=1e-9).fit(X), X)
+    text = (tmp_path / "a.html").read_text()
+    code = unescape(re.findall(r"<code>(.*?)</code>", text, re.DOTALL)[-1])
+    held = {"X": X}
+    exec(code, held)
+    assert held["model"].get_params()["tol"] == 1e-9
+    assert "np.int64" not in code
+
+
+def test_names_of_axes_are_not_markup(tmp_path):
+    X, _ = make_blobs(80, 2, centers=3, random_state=0)
+    names = ['<a href="https://evil.example/">click</a>', "price <b>gross</b>"]
+    write_page(tmp_path / "a.html", ANCMM(3).fit(X), X, names=names)
+    axes = held((tmp_path / "a.html").read_text())["plane"]["axes"]
+    assert not any("<" in name for name in axes)

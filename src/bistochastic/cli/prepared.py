@@ -360,7 +360,9 @@ def _complete(path, table, X, drop_missing, notes, advice):
     lost = int((~kept).sum())
     worst = _worst(table, void) if advice is LEARNING else ""
     if not kept.any():
-        raise InputError(f"{path}: every row has a missing value. {advice}{worst}.")
+        cure = "Fill them (--impute median), or leave out a column"
+        cure = cure if advice is LEARNING else "Make the model with --impute"
+        raise InputError(f"{path}: every row has a missing value. {cure}{worst}.")
     if not drop_missing:
         row, at = np.argwhere(void)[0]
         raise InputError(

@@ -87,7 +87,8 @@ def unsolved(history):
         return []
     text = (
         f"The eigensolver did not converge in {several(lost, 'step')} of "
-        f"{len(history)}."
+        f"{len(history)}, so that clusters may be cut at other places; another "
+        "random_state or n_neighbors starts it elsewhere."
     )
     return [(ConvergenceWarning, text)]
 
@@ -186,7 +187,10 @@ def _missed(model, c, step, history):
     )
     numbers = [record["n_components"] for record in history]
     if numbers[0] > c and model.metric == "affinity":
-        return f"{said} The graph that was given has {numbers[0]} already."
+        return (
+            f"{said} The graph that was given has {numbers[0]} already: ask for that "
+            "many, or link them first."
+        )
     if model.exact:
         return f"{said} No candidates link them; make the table of neighbors wider."
     if numbers[0] > c:

@@ -191,8 +191,8 @@ def sample_of(path, layout, limit):
     for _ in range(layout.skip):
         text = text.partition("\n")[2]
     if not text.strip():
-        lines = several(layout.skip, "line")
-        raise FileError(f"{path} is empty" + (f" behind {lines}." if lines else "."))
+        behind = f" behind {several(layout.skip, 'line')}" if layout.skip else ""
+        raise FileError(f"{path} is empty{behind}.")
     return text, min(max(BLOCK, 4 * longest), LONGEST)
 
 

@@ -93,7 +93,10 @@ class Run:
                 continue
             held = list(held)
             if len(held) != number:
-                raise InputError(f"{what} has {len(held):,} entries for {number:,}.")
+                kind = "rows" if what in ("ids", "truth") else "columns"
+                raise InputError(
+                    f"{what} has {len(held):,} entries for {number:,} {kind}."
+                )
             setattr(self, what, held)
         if self.names is None:
             self.names = getattr(self.model, "feature_names_in_", None)
