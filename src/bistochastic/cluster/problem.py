@@ -304,8 +304,8 @@ def _alpha(costs, k, alpha, c):
             return 1.0  # the first graph is the last
         raise DegenerateError(
             f"The {k + 1} nearest candidates of every point cost the same, as "
-            f"duplicates do, so that Eq. (19) gives alpha = 0. Raise n_neighbors, now "
-            f"{k}, drop duplicates, or pass a number as alpha.",
+            f"duplicates do, so that Eq. (19) gives alpha = 0. Take more than "
+            f"n_neighbors={k}, drop duplicates, or pass a number as alpha.",
             k,
         )
     if alpha == "mean":
