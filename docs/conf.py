@@ -23,7 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["style.md", "_parts", "reproduction/records*"]
+exclude_patterns = ["style.md", "_parts"]
 templates_path = ["_parts/templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"

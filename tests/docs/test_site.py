@@ -83,6 +83,37 @@ def test_every_link_leads_somewhere(site):
     assert wrong == []
 
 
+def clicks(pages, start, wanted):
+    """Return how many clicks in the text lead from a page to another."""
+    seen, now, count = {start}, {start}, 0
+    while now and wanted not in now:
+        links = {(page.parent / link.partition("#")[0]).resolve()
+                 for page in now for link in pages[page].links}  # fmt: skip
+        now = {page for page in links if page in pages} - seen
+        seen |= now
+        count += 1
+    return count if wanted in now else None
+
+
+@pytest.mark.parametrize(
+    ("aim", "page"),
+    [
+        ("cluster a CSV", "start.html"),
+        ("which files can be read", "files.html"),
+        ("scale a Hi-C map", "gallery/plot_contact_map.html"),
+        ("cite a theorem", "theory/marcus.html"),
+        ("add a method", "extend.html"),
+        ("what a message means", "troubleshooting.html"),
+        ("every parameter", "generated/bistochastic.ANCMM.html"),
+    ],
+)
+def test_three_clicks_lead_there(site, aim, page):
+    pages = {place: Links(place.read_text()) for place in site.rglob("*.html")}
+    found = clicks(pages, site / "index.html", site / page)
+    assert found is not None, aim
+    assert found <= 3, aim
+
+
 def test_every_public_name_has_a_page(site):
     import bistochastic
     import bistochastic.io

@@ -4,6 +4,7 @@ import gzip
 import json
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from sklearn.datasets import load_wine
 
 from bistochastic.core.errors import InputError
 from bistochastic.datasets.load import PAPER
-from bistochastic.paper import runs
-from bistochastic.paper.protocol import METHODS, Cell, cells, prepared
+from bistochastic.paper import runs, tables
+from bistochastic.paper.protocol import DEFAULT, METHODS, Cell, cells, prepared
 
 WINE = load_wine().data
 CAN = Cell("paper", "wine", "CAN", "minmax", {"n_neighbors": 40, "candidates": "local"})
@@ -47,6 +48,33 @@ def test_two_cells_give_the_printed_numbers():
         found = [score[name] for name in ("ACC", "NMI", "PUR")]
         np.testing.assert_allclose(found, printed, atol=0.06)
         assert score["clusters"] == 3
+
+
+def test_two_cells_give_the_numbers_that_were_committed():
+    kept = Path(__file__).parents[2] / "docs" / "reproduction" / "records.jsonl.gz"
+    kept = runs.records(kept)
+    free = cells("label-free", "wine", "table", [DEFAULT])[0]
+    for cell in (ANCMM, free):
+        made = runs.one(cell)
+        assert kept[cell.key]["scores"] == made["scores"]
+        assert set(kept[cell.key]) == set(made)
+
+
+def test_the_committed_run_is_whole():
+    """Every cell of the protocols has a record, and none has two."""
+    folder = Path(__file__).parents[2] / "docs" / "reproduction"
+    kept = runs.records(folder / "records.jsonl.gz")
+    assert set(kept) == {cell.key for cell in runs.wanted()}
+    lines = gzip.decompress((folder / "records.jsonl.gz").read_bytes()).splitlines()
+    assert len(lines) == len(kept)
+
+
+def test_the_committed_tables_are_those_of_the_records():
+    folder = Path(__file__).parents[2] / "docs" / "reproduction"
+    kept = list(runs.records(folder / "records.jsonl.gz").values())
+    for number in (3, 4, 5):
+        text = (folder / f"table{number}.md").read_text()
+        assert tables.markdown(tables.lines(number, kept)) in text
 
 
 def test_keys_tell_cells_apart():

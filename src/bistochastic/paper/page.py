@@ -99,11 +99,12 @@ def write(folder, records, *, data=None, drawn=True):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     head, rows = tables.toy_rows(tables.toy(records))
-    _put(folder / "table1.md", _markdown(head, rows))
+    _put(folder / "table1.md", f"# Table 1: two moons\n\n{_markdown(head, rows)}")
     parts = [_part(1, "The two moons of Figure 1.", head, rows, range(2, 7))]
     for number, text in TEXTS.items():
         made = tables.lines(number, records)
-        _put(folder / f"table{number}.md", tables.markdown(made))
+        titled = f"# Table {number}: {tables.METRICS[number]}\n\n{text}\n\n"
+        _put(folder / f"table{number}.md", titled + tables.markdown(made))
         _put(folder / f"table{number}.tex", tables.latex(made))
         _put(folder / f"table{number}.html", tables.html(made))
         rows = [_bold(line) for line in made]
