@@ -346,10 +346,10 @@ def signs(run, sure):
     asked = getattr(model, "n_clusters", None)
     if asked not in (None, "auto", run.number):
         text = f"{asked} clusters were asked for."
-        sign("Clusters", f"{run.number}", POOR, text)
+        sign("Number of clusters", f"{run.number}", POOR, text)
     if run.number == run.labels.size > 1:
         text = "Every row is a cluster of its own: there is nothing to judge."
-        sign("Clusters", f"{run.number:,}", POOR, text)
+        sign("Number of clusters", f"{run.number:,}", POOR, text)
         return found
     if run.number > 1 and tried(run):
         value = model.stability_ + 0.0
@@ -426,7 +426,7 @@ def _judged(found):
     poor = [one["name"].lower() for one in found if one["level"] == POOR]
     if not levels:
         return FAIR, "There is nothing here to judge the clusters by."
-    if len(poor) > 1 or "forced cuts" in poor or "clusters" in poor:
+    if len(poor) > 1 or "forced cuts" in poor or "number of clusters" in poor:
         return POOR, (
             f"Do not trust these clusters: {_and(poor)} against them. "
             "Another number of clusters, other columns or another scaling may fit "
