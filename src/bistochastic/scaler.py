@@ -121,6 +121,14 @@ class DoublyStochasticScaler(
         -------
         DoublyStochasticScaler
             The fitted transformer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bistochastic import DoublyStochasticScaler
+        >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> DoublyStochasticScaler().fit(K).n_features_in_
+        2
         """
         self._fit(K)
         return self
@@ -139,6 +147,14 @@ class DoublyStochasticScaler(
         -------
         array or sparse matrix of shape (n_samples, n_samples)
             The doubly stochastic matrix; sparse if K is, in CSR unless K is CSC or COO.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bistochastic import DoublyStochasticScaler
+        >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> DoublyStochasticScaler().fit_transform(K).sum(axis=1).round(6)
+        array([1., 1.])
         """
         return self._fit(K).matrix
 
@@ -155,6 +171,15 @@ class DoublyStochasticScaler(
         array or sparse matrix of shape (n_new, n_samples)
             Rows that sum to one; zero, where pruning allows it, for samples without an
             affinity to those of `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bistochastic import DoublyStochasticScaler
+        >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> scaler = DoublyStochasticScaler().fit(K)
+        >>> scaler.transform(np.array([[1.0, 1.0]])).sum(axis=1).round(6)  # a new row
+        array([1.])
         """
         check_is_fitted(self, "residual_")
         K = self._validated(K, reset=False)

@@ -34,6 +34,15 @@ class NumberEstimate:
         What the rule makes of each; the largest wins.
     rule : str
         The rule.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from bistochastic import estimate_n_clusters
+    >>> X, _ = make_blobs(150, centers=4, cluster_std=0.7, random_state=0)
+    >>> found = estimate_n_clusters(X, max_clusters=6)
+    >>> found.numbers.tolist(), found.n_clusters
+    ([2, 3, 4, 5, 6], 4)
     """
 
     n_clusters: int

@@ -157,6 +157,14 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         -------
         array of shape (n_new, n_components)
             X W.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bistochastic import PCAN
+        >>> X = load_iris().data
+        >>> PCAN(3).fit(X).transform(X).shape
+        (150, 2)
         """
         check_is_fitted(self, "labels_")
         return _product(self._validated(X, reset=False), self.projection_)

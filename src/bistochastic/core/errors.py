@@ -6,7 +6,17 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """The input cannot be used as it is."""
+    """The input cannot be used as it is.
+
+    Examples
+    --------
+    >>> from bistochastic import InputError, marcus_mapping
+    >>> try:
+    ...     marcus_mapping([[1.0, -1.0], [-1.0, 1.0]])
+    ... except InputError as error:
+    ...     print(isinstance(error, ValueError))
+    True
+    """
 
 
 class InputTypeError(InputError, TypeError):
@@ -46,7 +56,17 @@ class DegenerateError(InputError):
 
 
 class NotSymmetricError(InputError):
-    """The matrix differs from its transpose by more than rounding."""
+    """The matrix differs from its transpose by more than rounding.
+
+    Examples
+    --------
+    >>> from bistochastic import NotSymmetricError, marcus_mapping
+    >>> try:
+    ...     marcus_mapping([[1.0, 2.0], [3.0, 1.0]])
+    ... except NotSymmetricError:
+    ...     print("not symmetric")
+    not symmetric
+    """
 
 
 class SupportError(InputError):
@@ -58,6 +78,15 @@ class SupportError(InputError):
         The reason, the rows and the cure.
     report : SupportReport
         The diagnosis behind the message.
+
+    Examples
+    --------
+    >>> from bistochastic import SupportError, marcus_mapping
+    >>> try:
+    ...     marcus_mapping([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])  # Eq. (3)
+    ... except SupportError as error:
+    ...     print(error.report.kind)
+    none
     """
 
     def __init__(self, message: str, report: Any) -> None:

@@ -14,7 +14,17 @@ ROUNDING = 1e-12  # a residual this small that does not fall has hit rounding
 
 
 class Status(Enum):
-    """How a run ended; the value is the sentence a person reads."""
+    """How a run ended; the value is the sentence a person reads.
+
+    Examples
+    --------
+    >>> from bistochastic import Status, marcus_mapping
+    >>> result = marcus_mapping([[2.0, 1.0], [1.0, 3.0]])
+    >>> result.status is Status.CONVERGED
+    True
+    >>> print(result.status)
+    converged: the residual is within the tolerance
+    """
 
     CONVERGED = "converged: the residual is within the tolerance"
     LIMIT = "reached the limit of iterations before the tolerance"

@@ -91,6 +91,19 @@ def load(path, *, max_memory=None):
     See Also
     --------
     save : Writes it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bistochastic import ANCMM
+    >>> from bistochastic.io import load, save
+    >>> model = ANCMM(3).fit(load_iris().data)
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "iris.model")
+    ...     load(Path(folder) / "iris.model").n_clusters_
+    3
     """
     return load_with_extra(path, max_memory=max_memory)[0]
 

@@ -261,6 +261,18 @@ def read_matrix(
         The matrix.
     names : list of str or None
         What its rows are called, if the file says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from bistochastic.io import read_matrix
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "S.npy", np.eye(3))
+    ...     S, names = read_matrix(Path(folder) / "S.npy")
+    ...     S.shape
+    (3, 3)
     """
     path = _checked(path)
     kind, limit = kind_of(path, format), memory_limit(max_memory)

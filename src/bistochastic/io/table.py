@@ -26,6 +26,12 @@ class Column:
     texts : tuple of str, optional
         The different texts of a column that had texts; its values are then numbers of
         these.
+
+    Examples
+    --------
+    >>> from bistochastic.io import Column
+    >>> Column("color", ("blue", "red")).texts
+    ('blue', 'red')
     """
 
     name: str
@@ -34,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of a file.
+    r"""Rows of a file.
 
     Attributes
     ----------
@@ -53,6 +59,18 @@ class Table:
     embedded : bool
         Whether the values are coordinates that belong together, not columns with units
         of their own.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from bistochastic.io import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "points.csv"
+    ...     _ = path.write_text("name,x,y\na,1,2\nb,3,4\n")
+    ...     table = read_table(path, id="name")
+    >>> table.names, table.values.shape, list(table.ids)
+    (['x', 'y'], (2, 2), ['a', 'b'])
     """
 
     values: Any

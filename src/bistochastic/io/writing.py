@@ -185,6 +185,16 @@ def write_labels(
     -------
     int
         Number of names that got one.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from bistochastic.io import write_labels
+    >>> _ = write_labels(sys.stdout, [0, 1, 0], ids=["a", "b", "c"])
+    row,cluster
+    a,0
+    b,1
+    c,0
     """
     ids = np.arange(1, len(labels) + 1) if ids is None else ids
     id_name += "_" * (id_name in (value_name, *(columns or ())))
@@ -243,6 +253,17 @@ def write_graph(path, S, *, force=False):
         The graph.
     force : bool
         Whether a file that is there may be replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from scipy.sparse import eye_array
+    >>> from bistochastic.io import read_matrix, write_graph
+    >>> with TemporaryDirectory() as folder:
+    ...     write_graph(Path(folder) / "S.npz", eye_array(3, format="csr"))
+    ...     read_matrix(Path(folder) / "S.npz")[0].nnz
+    3
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -271,6 +292,16 @@ def write_summary(path, summary, *, force=False):
         What to write; arrays become lists, what is not a number becomes null.
     force : bool
         Whether a file that is there may be replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from bistochastic.io import write_summary
+    >>> with TemporaryDirectory() as folder:
+    ...     write_summary(Path(folder) / "summary.json", {"rows": 178})
+    ...     "178" in (Path(folder) / "summary.json").read_text()
+    True
     """
     with replacing(path, force) as stream:
         stream.write(as_json(summary).encode())

@@ -212,7 +212,13 @@ def plotly_script():
 
 
 def check_installed():
-    """Raise unless all is there that pages need: before a long run, not after it."""
+    """Raise unless all is there that pages need: before a long run, not after it.
+
+    Examples
+    --------
+    >>> from bistochastic.report import check_installed
+    >>> check_installed()
+    """
     plotly_script()
     rendered("base.html.jinja", title="")
 

@@ -57,6 +57,15 @@ class ProjectionResult(Result):
         The support of the pattern of K; it need not be total.
     dropped : array of int
         Rows left zero by ``unsupported="prune"``; their potential is -infinity.
+
+    Examples
+    --------
+    >>> from bistochastic import project_doubly_stochastic
+    >>> result = project_doubly_stochastic([[2.0, 1.0], [1.0, 3.0]])
+    >>> result.matrix.sum(axis=1).round(6)
+    array([1., 1.])
+    >>> bool(abs(result.gap) < 1e-9)  # the certificate
+    True
     """
 
     matrix: Any

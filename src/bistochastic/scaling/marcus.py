@@ -57,6 +57,15 @@ class MarcusResult(Result):
         Rows left zero by ``unsupported="prune"``.
     shift : float
         What ``unsupported="regularize"`` added to the diagonal; 0.0 if nothing.
+
+    Examples
+    --------
+    >>> from bistochastic import marcus_mapping
+    >>> result = marcus_mapping([[2.0, 1.0], [1.0, 3.0]])
+    >>> result.matrix.sum(axis=1).round(6)
+    array([1., 1.])
+    >>> result.converged
+    True
     """
 
     matrix: Any

@@ -40,6 +40,13 @@ class SupportReport:
     row_blocks, column_blocks : array of int of shape (n,), or None
         Entry (i, j) is supported if ``row_blocks[i] == column_blocks[j]``; None
         where a sufficient condition answered.
+
+    Examples
+    --------
+    >>> from bistochastic import support
+    >>> report = support([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])  # Eq. (3)
+    >>> report.kind, report.crowded.tolist(), report.contested.tolist()
+    ('none', [0, 1], [2])
     """
 
     kind: str

@@ -52,6 +52,13 @@ class TransportResult(Result):
         Rows left zero by ``unsupported="prune"``.
     shift : float
         What ``unsupported="regularize"`` added to the diagonal of S.
+
+    Examples
+    --------
+    >>> from bistochastic import entropic_plan
+    >>> result = entropic_plan([[2.0, 1.0], [1.0, 3.0]], omega=2.0)
+    >>> result.plan.sum(axis=1).round(6)
+    array([1., 1.])
     """
 
     plan: Any
