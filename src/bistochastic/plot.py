@@ -341,7 +341,7 @@ def scaling(before, after, *, ax=None):
         ax.set_yscale("log")
     ax.set(
         xlabel="rows, in percent, by their sums", ylabel="row sum",
-        title=f"Row sums of {sums[0].size:,} rows before and after scaling",
+        title="Row sums before and after",
     )  # fmt: skip
     ax.legend()
     return ax
