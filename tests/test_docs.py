@@ -48,7 +48,10 @@ def test_files_tests_and_links_exist(page):
         if test:
             assert f"def {test}(" in (ROOT / file).read_text(), test
     for link in re.findall(r"\]\(([^)#]+)\)", text):
-        if not link.startswith("http"):
+        if link.startswith("gallery/"):  # made of the examples
+            example = f"{link.removeprefix('gallery/')}.py"
+            assert link == "gallery/index" or (ROOT / "examples" / example).is_file()
+        elif not link.startswith("http"):
             assert (page.parent / link).exists(), link
 
 

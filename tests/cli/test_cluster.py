@@ -370,7 +370,8 @@ def test_help_and_version():
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from bistochastic import ANCMM
 from bistochastic.cli import main
 fit = ANCMM.fit

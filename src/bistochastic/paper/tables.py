@@ -128,13 +128,12 @@ def _around(line, records):
     values = [
         (score[line.metric], record) for record in records for score in record["scores"]
     ]
-    gaps = [abs(value - line.printed) for value, _ in values]
-    near = sum(gap <= NEAR for gap in gaps)
+    gaps = [(abs(value - line.printed), how(record)) for value, record in values]
+    near = sum(gap <= NEAR for gap, _ in gaps)
     if near:
-        _, record = values[int(np.argmin(gaps))]
         return (
             f"{near:,} of {len(values):,} runs come within {NEAR:g} points of the "
-            f"printed number, nearest with {how(record)}."
+            f"printed number, nearest with {min(gaps)[1]}."
         )
     found = [value for value, _ in values]
     return (
