@@ -22,7 +22,8 @@ from sklearn.datasets import (
 from sklearn.preprocessing import scale
 
 from bistochastic import ANCMM
-from bistochastic.report.facts import Run, signs, verdict
+from bistochastic.report.run import Run
+from bistochastic.report.verdict import signs, verdict
 from bistochastic.views import sureness
 
 

@@ -133,6 +133,8 @@ def scores(y, model):
 def draw(place, X, model):
     """Draw the data with the learned graph, the graph as a matrix, the convergence."""
     left = plot.graph(model, X, layout="pca")
+    import matplotlib.pyplot as plt
+
     figure = left.figure
     figure.set_size_inches(13.5, 4.2)
     figure.get_layout_engine().set(wspace=0.06)
@@ -141,7 +143,7 @@ def draw(place, X, model):
     plot.matrix(model, ax=figure.add_subplot(grid[1]))
     plot.convergence(model, ax=figure.add_subplot(grid[2]))
     figure.savefig(place, dpi=150)
-    plot.close(figure)
+    plt.close(figure)
     return place
 
 

@@ -26,13 +26,6 @@ def _axes(ax):
     return plt.subplots(layout="constrained")[1]
 
 
-def close(figure):
-    """Forget a figure that is kept as a file."""
-    import matplotlib.pyplot as plt
-
-    plt.close(figure)
-
-
 def graph(
     model, X, *, ax=None, layout="auto", n_edges=4000, names=None, scatter_kw=None,
     edges_kw=None,

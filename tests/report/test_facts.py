@@ -8,8 +8,8 @@ from sklearn.metrics import confusion_matrix, pairwise_distances
 from sklearn.preprocessing import StandardScaler
 
 from bistochastic import ANCMM, CAN, InputError
-from bistochastic.report import facts
-from bistochastic.report.facts import Run
+from bistochastic.report import facts, verdict
+from bistochastic.report.run import Run, number, short
 from bistochastic.views import sureness
 
 WINE = load_wine()
@@ -104,7 +104,7 @@ def test_scores_and_counts(wine):
 def judged(X, c, truth=None):
     model = ANCMM(c, random_state=0).fit(X)
     run = Run(model, X, truth=truth)
-    return facts.verdict(facts.signs(run, sureness(model, X)), facts.compared(run))
+    return verdict.verdict(verdict.signs(run, sureness(model, X)), facts.compared(run))
 
 
 def test_good_clusters_are_called_good_and_bad_ones_bad():
@@ -125,8 +125,8 @@ def test_good_clusters_are_called_good_and_bad_ones_bad():
 def test_other_estimators_and_pairs():
     X, _ = make_blobs(120, 3, centers=3, random_state=0)
     run = Run(CAN(3).fit(X), X)
-    assert facts.signs(run, None) == []
-    assert facts.verdict([])[0] == "fair"
+    assert verdict.signs(run, None) == []
+    assert verdict.verdict([])[0] == "fair"
     assert facts.uncertain(run, None) == []
     D = pairwise_distances(X)
     model = ANCMM(3, metric="precomputed").fit(D)
@@ -152,9 +152,9 @@ def test_what_does_not_fit_together():
 
 
 def test_texts_and_numbers_for_people():
-    assert facts.short("a\nb\x00c" + "d" * 100) == "a b c" + "d" * 54 + "…"
+    assert short("a\nb\x00c" + "d" * 100) == "a b c" + "d" * 54 + "…"
     numbers = (0, 1234.5, 0.04567, 1.5e9, -3.14159, float("nan"), 1e-9)
-    assert [facts.number(x) for x in numbers] == [
+    assert [number(x) for x in numbers] == [
         "0", "1,234", "0.0457", "1.50e+09", "-3.14", "", "1.00e-09",
     ]  # fmt: skip
 
@@ -166,14 +166,14 @@ def test_what_was_not_tested_is_not_called_clear():
         A = np.exp(-(pairwise_distances(X) ** 2)) if "metric" in options else X
         model = ANCMM(3, **options).fit(A)
         run = Run(model, A)
-        level, text = facts.verdict(facts.signs(run, sureness(model, A)))
+        level, text = verdict.verdict(verdict.signs(run, sureness(model, A)))
         assert level == "fair"
         assert "no other number of neighbors was tried" in text
     every = ANCMM(150).fit(X)
     run = Run(every, X)
-    found = facts.signs(run, sureness(every, X))
+    found = verdict.signs(run, sureness(every, X))
     assert [one["value"] for one in found] == ["150"]
-    assert facts.verdict(found)[0] == "poor"
+    assert verdict.verdict(found)[0] == "poor"
 
 
 def test_series_are_taken_by_position():

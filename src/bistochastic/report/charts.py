@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from bistochastic.report.facts import short
+from bistochastic.report.run import short
 from bistochastic.views import SYMBOLS, color, ordered, spread_edges
 
 DRAWN = 100_000  # rows that are drawn one by one

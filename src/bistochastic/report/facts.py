@@ -1,21 +1,21 @@
-"""What a page says of a result: clusters, rows, signs of doubt, scores. No pictures."""
+"""What a page says of a result: clusters, columns, rows, scores. No pictures."""
 
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.metrics import adjusted_rand_score
 
-from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.errors import listed, several
 from bistochastic.metrics import (
     clustering_accuracy,
     normalized_mutual_information,
     purity,
 )
 from bistochastic.parameters import PAIRS
-from bistochastic.views import BORDER, checked, color, valley
+from bistochastic.report.run import short
+from bistochastic.report.verdict import tried
+from bistochastic.views import color
 
 SCORES = {
     "accuracy": clustering_accuracy,
@@ -23,7 +23,6 @@ SCORES = {
     "adjusted Rand index": adjusted_rand_score,
     "purity": purity,
 }
-LONG = 60  # letters of a name that are shown
 MEMBERS = 5  # typical rows of a cluster
 APART = 5  # columns that set a cluster apart
 SLIGHT = 0.3  # of a deviation: columns that differ less are not named
@@ -31,135 +30,6 @@ LISTED = 300  # uncertain rows
 CLASSES = 40  # classes and clusters of a confusion table
 PAIRED = 50  # bridges that are listed
 ROUNDING = 1e-12  # of a mean: a column that spreads less is constant
-UNLIKE = 0.3  # an index below which clusters are not what labels tell apart
-WANTED = (
-    ({"Agreement over k"}, "no other number of neighbors was tried"),
-    ({"Mean confidence"}, "how sure rows are is not known"),
-    ({"Spacing at borders", "Rows at borders"}, "spacing at borders was not measured"),
-)
-GOOD, FAIR, POOR = "good", "fair", "poor"
-
-
-@dataclass(eq=False)
-class Run:
-    """A fitted model, its data, and what is known of them.
-
-    Attributes
-    ----------
-    model : estimator
-        A fitted one.
-    X : array or sparse matrix of shape (n, d)
-        What it was fitted to.
-    names : list of str or None
-        Of the columns.
-    ids : list of str or None
-        Of the rows.
-    truth : array or None
-        Labels to compare with; None where one is missing.
-    shift, factor : array of shape (d,) or None
-        What brings columns back to their own units: X factor + shift.
-    more : dict
-        File, seconds, memory, versions, notes, warnings, commands.
-    """
-
-    model: Any
-    X: Any
-    names: Any = None
-    ids: Any = None
-    truth: Any = None
-    shift: Any = None
-    factor: Any = None
-    more: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        """Check that all fits together."""
-        checked(self.model)
-        self.given = self.X  # a data frame is one for the model, too
-        self.X = _as_numbers(self.X)
-        if len(self.X.shape) != 2 or self.X.shape[0] != self.labels.size:
-            raise InputError(
-                f"X has shape {self.X.shape}, but the model was fitted to "
-                f"{self.labels.size:,} rows."
-            )
-        if hasattr(self.model, "_same"):
-            self.model._same(self.given)
-        n, d = self.X.shape
-        self.truth = _as_labels(self.truth)
-        for what, number in (
-            ("names", d), ("ids", n), ("truth", n), ("shift", d), ("factor", d),
-        ):  # fmt: skip
-            held = getattr(self, what)
-            if held is None:
-                continue
-            held = list(held)
-            if len(held) != number:
-                kind = "rows" if what in ("ids", "truth") else "columns"
-                raise InputError(
-                    f"{what} has {len(held):,} entries for {number:,} {kind}."
-                )
-            setattr(self, what, held)
-        if self.names is None:
-            self.names = getattr(self.model, "feature_names_in_", None)
-        if self.names is None:
-            self.names = [f"column {at + 1}" for at in range(d)]
-
-    @property
-    def labels(self):
-        """The cluster of each row."""
-        return np.asarray(self.model.labels_)
-
-    @property
-    def number(self):
-        """How many clusters there are."""
-        return int(self.labels.max()) + 1
-
-    def row(self, at):
-        """Return how a row is called."""
-        return short(self.ids[at]) if self.ids is not None else f"row {at + 1}"
-
-
-def _as_numbers(X):
-    """Return points or pairs as an array or CSR matrix of floating-point numbers."""
-    if issparse(X):
-        X = csr_array(X)
-        return X if X.dtype.kind == "f" else X.astype(np.float64)
-    if hasattr(X, "to_numpy") and hasattr(X, "columns"):
-        X = X.to_numpy(dtype=np.float64)
-    X = np.asarray(X)
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
-
-
-def _as_labels(truth):
-    """Return labels as a list, None where one is missing."""
-    if truth is None:
-        return None
-    if len(getattr(truth, "shape", (1,))) != 1:
-        raise InputError(f"truth has shape {truth.shape}; one label a row is needed.")
-    held = truth.tolist() if hasattr(truth, "tolist") else list(truth)
-    return [None if _missing(label) else label for label in held]
-
-
-def _missing(label):
-    try:
-        return label is None or bool(label != label)
-    except (TypeError, ValueError):  # pandas.NA has no truth value
-        return True
-
-
-def short(text, most=LONG):
-    """Return a text on one line that is not too long, without odd characters."""
-    text = "".join(c if c.isprintable() else " " for c in str(text)).strip()
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def number(value):
-    """Return a number as people write it."""
-    if value is None or value != value:
-        return ""
-    if value and not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.2e}"
-    digits = max(0, 3 - int(np.floor(np.log10(abs(value)))) - 1) if value else 0
-    return f"{value:,.{digits}f}"
 
 
 def sentence(run):
@@ -316,144 +186,6 @@ def uncertain(run, sure):
         }
         for at in order
     ]
-
-
-def tried(run):
-    """Tell whether other numbers of neighbors, or refinements, were tried."""
-    return len(getattr(run.model, "trials_", ())) > 1
-
-
-def signs(run, sure):
-    """Return what speaks for the clusters and against them.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    sure : Sureness or None
-        How sure each assignment is.
-
-    Returns
-    -------
-    list of dict
-        For each sign its name, value, level and a sentence.
-    """
-    model, found = run.model, []
-
-    def sign(name, value, level, text):
-        found.append({"name": name, "value": value, "level": level, "text": text})
-
-    asked = getattr(model, "n_clusters", None)
-    if asked not in (None, "auto", run.number):
-        text = f"{asked} clusters were asked for."
-        sign("Number of clusters", f"{run.number}", POOR, text)
-    if run.number == run.labels.size > 1:
-        text = "Every row is a cluster of its own: there is nothing to judge."
-        sign("Number of clusters", f"{run.number:,}", POOR, text)
-        return found
-    if run.number > 1 and tried(run):
-        value = model.stability_ + 0.0
-        level = GOOD if value >= 0.9 else FAIR if value >= 0.7 else POOR
-        text = {
-            GOOD: "Other numbers of neighbors give nearly the same clusters.",
-            FAIR: "Other numbers of neighbors move some rows.",
-            POOR: "Other numbers of neighbors give other clusters.",
-        }[level]
-        sign("Agreement over k", f"{value:.2f}", level, text)
-    if run.number > 1 and sure is not None:
-        value = float(sure.own.mean())
-        level = GOOD if value >= 0.9 else FAIR if value >= 0.75 else POOR
-        cut = f"{1 - value:.1%} of the weight of the neighbors was cut"
-        text = {
-            GOOD: f"Rows have nearly all their neighbors in their cluster: {cut}.",
-            FAIR: f"Many rows have neighbors in other clusters: {cut}.",
-            POOR: f"Rows have many of their neighbors in other clusters: {cut}.",
-        }[level]
-        sign("Mean confidence", f"{value:.2f}", level, text)
-        _gap(run, sure, sign)
-    forced = [h for h in getattr(model, "history_", ()) if h.get("action") == "cut"]
-    if forced:
-        text = (
-            "Some clusters had to be cut out of a connected graph to reach the number."
-        )
-        sign("Forced cuts", f"{len(forced)}", POOR, text)
-    return found
-
-
-def _gap(run, sure, sign):
-    """Tell whether the borders run through sparse regions."""
-    border = float((sure.own < BORDER).mean())
-    if border < 0.02:
-        text = "Hardly any row lies between clusters."
-        sign("Rows at borders", f"{border:.1%}", GOOD, text)
-        return
-    ratio = valley(run.model, run.X, sure)
-    if ratio is None:
-        return
-    level = GOOD if ratio >= 1.2 else FAIR if ratio >= 1.05 else POOR
-    text = {
-        GOOD: "It is sparser at the borders than inside the clusters: there are gaps.",
-        FAIR: "It is hardly sparser at the borders than inside the clusters.",
-        POOR: "The borders run through regions as dense as the clusters: there are no "
-        "gaps, and the cuts could have been made elsewhere.",
-    }[level]
-    sign("Spacing at borders", f"{ratio:.2f} times", level, text)
-
-
-def verdict(found, labels=None):
-    """Return a level and a sentence from the signs.
-
-    Parameters
-    ----------
-    found : list of dict
-        What `signs` returns.
-    labels : dict, optional
-        What `compared` returns.
-
-    Returns
-    -------
-    level, text : str
-        What the signs say together.
-    """
-    level, text = _judged(found)
-    if labels and labels["scores"]["adjusted Rand index"] < UNLIKE:
-        text += " They are not what the given labels tell apart."
-    return level, text
-
-
-def _judged(found):
-    levels = [one["level"] for one in found]
-    poor = [one["name"].lower() for one in found if one["level"] == POOR]
-    if not levels:
-        return FAIR, "There is nothing here to judge the clusters by."
-    if len(poor) > 1 or "forced cuts" in poor or "number of clusters" in poor:
-        return POOR, (
-            f"Do not trust these clusters: {_and(poor)} against them. "
-            "Another number of clusters, other columns or another scaling may fit "
-            "better; or there are none."
-        )
-    if poor:
-        return FAIR, (
-            f"Take these clusters with care: {poor[0]} speaks against them. Look at "
-            "the least certain rows, and try another number of clusters."
-        )
-    names = {one["name"] for one in found}
-    untested = [text for any_of, text in WANTED if not any_of & names]
-    if all(level == GOOD for level in levels) and not untested:
-        return GOOD, "The clusters are clear: steady, sure, and apart."
-    if all(level == GOOD for level in levels):
-        return FAIR, (
-            "What was looked at speaks for the clusters, but not all was: "
-            f"{' and '.join(untested)}."
-        )
-    return FAIR, "The clusters are fair: most rows are sure, some are not."
-
-
-def _and(names):
-    """Return names as a subject with its verb."""
-    if len(names) == 1:
-        return f"{names[0]} speaks"
-    return f"{', '.join(names[:-1])} and {names[-1]} speak"
 
 
 def compared(run):

@@ -15,7 +15,8 @@ from bistochastic import __version__
 from bistochastic.core.errors import MissingError, several
 from bistochastic.io.writing import replacing
 from bistochastic.parameters import PAIRS
-from bistochastic.report import charts, facts
+from bistochastic.report import charts, facts, verdict
+from bistochastic.report.run import Run, number, short
 from bistochastic.views import plane, sureness
 
 SAID = 600  # letters of a note that are shown
@@ -76,7 +77,7 @@ def write_page(
     """
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
-    run = facts.Run(model, X, names, ids, truth, shift, factor, more or {})
+    run = Run(model, X, names, ids, truth, shift, factor, more or {})
     text = page(run, layout=layout, title=title)
     with replacing(path, force) as stream:
         stream.write(text.encode("utf-8", errors="replace"))
@@ -101,7 +102,7 @@ def page(run, *, layout="auto", title=None):
     """
     plotly = plotly_script()
     sure = sureness(run.model, run.given)
-    signs, labels = facts.signs(run, sure), facts.compared(run)
+    signs, labels = verdict.signs(run, sure), facts.compared(run)
     shown = charts.scatter(
         run, plane(run.model, run.X, layout=layout, names=run.names), sure
     )
@@ -111,23 +112,23 @@ def page(run, *, layout="auto", title=None):
     bridges = facts.joined(run)
     pairs = [(pair["one"], pair["other"], pair["cluster"]) for pair in bridges["pairs"]]
     notes = shown.pop("notes")
-    where = facts.short(run.more.get("file") or f"{run.labels.size:,} rows")
+    where = short(run.more.get("file") or f"{run.labels.size:,} rows")
     return rendered(
         "run.html.jinja",
         {"plane": shown, "charts": drawn},
         plotly,
-        title=facts.short(title or f"{several(run.number, 'cluster')} of {where}"),
+        title=short(title or f"{several(run.number, 'cluster')} of {where}"),
         sentence=facts.sentence(run),
-        verdict=facts.verdict(signs, labels),
+        verdict=verdict.verdict(signs, labels),
         signs=signs,
-        warnings=[facts.short(text, SAID) for text in run.more.get("warnings", ())],
-        notes=[facts.short(text, SAID) for text in run.more.get("notes", ())],
+        warnings=[short(text, SAID) for text in run.more.get("warnings", ())],
+        notes=[short(text, SAID) for text in run.more.get("notes", ())],
         plane_notes=notes,
         clusters=clusters,
         any_columns=any(one["columns"] for one in clusters),
         rows=rows,
         rows_note=_note(rows, run),
-        tried=facts.tried(run),
+        tried=verdict.tried(run),
         typical=_typical(run),
         bridges=bridges,
         bridge_rows=pairs,
@@ -175,7 +176,7 @@ def rendered(template, held=None, plotly=None, **known):
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters["number"] = facts.number
+    environment.filters["number"] = number
     safe = jinja2.utils.markupsafe.Markup
     script = parts.joinpath("page.js").read_text(encoding="utf-8")
     allowed = "'none'"
@@ -247,13 +248,13 @@ def _charts(run, sure):
             f"How many rows are how sure; the mean is {sure.own.mean():.2f}, "
             f"{several(low, 'row')} below one half."
         )
-    if len(getattr(model, "trials_", ())) > 1:
+    if verdict.tried(run):
         drawn["agreement"] = charts.agreement(run)
-        tried = ", ".join(
+        each = ", ".join(
             f"{trial['n_neighbors']}: {trial['agreement']:.2f}"
             for trial in model.trials_
         )
-        labels["agreement_label"] = f"Agreement by number of neighbors: {tried}."
+        labels["agreement_label"] = f"Agreement by number of neighbors: {each}."
     history = getattr(model, "history_", ())
     if history and all("objective" in record for record in history):
         drawn["convergence"] = charts.convergence(run)
@@ -336,7 +337,7 @@ def _parameters(model):
     changed = [name for name in now if repr(now[name]) != repr(default.get(name))]
     others = [name for name in now if name not in changed]
     return [
-        (name, facts.short(repr(now[name])) + ("" if name in changed else " (default)"))
+        (name, short(repr(now[name])) + ("" if name in changed else " (default)"))
         for name in (*changed, *others)
     ]
 
