@@ -12,6 +12,8 @@ POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 TINY = 1e-300
 COLUMNS = 8  # whose errors are found in one go
 DEGREES = 6, 80  # smallest and largest degree of a filter
+SINGLES = 1e-5  # errors from which on the filter may run in singles
+WIDEST = 1e5, 1e12  # how far it may pull columns apart, in singles and in doubles
 
 
 def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
@@ -60,7 +62,9 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         cut = float(theta[max(wanted, theta.shape[0] - fresh) - 1])
         needed = SPARE * error / max(aim, TINY) if error < UNKNOWN else 0.0
         damping = min(max(needed, DAMPING[0]), DAMPING[1])
-        degree, *interval = _filter(cut, float(theta[wanted - 1]), math.log(damping))
+        widest = WIDEST[0] if aim >= SINGLES else WIDEST[1]
+        ends = float(theta[wanted - 1]), float(theta[0])
+        degree, *interval = _filter(cut, *ends, math.log(damping), math.log(widest))
         X = S.fast(polynomial)(S, X, SX, *interval, degree, aim)
         fresh = 0
 
@@ -100,17 +104,20 @@ def _basis(X):
     return xp.linalg.qr(X)[0]
 
 
-def _filter(cut, edge, damping):
+def _filter(cut, edge, top, damping, widest):
     """Return degree, center and half width of a filter that is small on [-1, cut].
 
     `edge`, the lowest value wanted, and the logarithm of what is to be gained there set
-    the degree.
+    the degree. At `top`, the largest value, no more than `widest` may be gained: columns
+    of the others would be what rounding made of it.
     """
     cut = max(cut, LOWEST)
     center, half = (cut - 1.0) / 2, (cut + 1.0) / 2
-    growth = math.acosh(max((edge - center) / half, 1.0 + 1e-12))
-    degree = min(max(math.ceil(damping / growth), DEGREES[0]), DEGREES[1])
-    return degree, center, half
+    growth, most = (
+        math.acosh(max((value - center) / half, 1.0 + 1e-12)) for value in (edge, top)
+    )
+    degree = min(math.ceil(damping / growth), int(widest / most), DEGREES[1])
+    return max(degree, DEGREES[0]), center, half
 
 
 def polynomial(S, X, SX, center, half, degree, accuracy):
