@@ -21,16 +21,16 @@ def components(S):
     labels : array of int of shape (n,)
         The component of each point, numbered by first appearance.
     """
-    labels = S.fast(search)(S.pattern())
+    labels = S.fast(search)(S)
     return int(labels.max()) + 1, labels
 
 
-def search(pattern):
+def search(S):
     """Return the component of each point, numbered by first appearance.
 
     Parameters
     ----------
-    pattern : csr_array of shape (n, n)
+    S : Graph
         Symmetric; every stored entry is an edge.
 
     Returns
@@ -38,7 +38,7 @@ def search(pattern):
     array of int of shape (n,)
         The components.
     """
-    return numbered(connected_components(pattern, directed=False)[1])
+    return numbered(connected_components(S.pattern(), directed=False)[1])
 
 
 def numbered(labels):

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from bistochastic.components import numbered
-from bistochastic.neighbors import nearest_to
+from bistochastic.core.arrays import on_cpu
 
 BRIDGE = 0.5  # of the largest weight of a row: the weight of a bridge
 
@@ -28,7 +29,7 @@ class Links:
         Number of points.
     tables : sequence of (rows, columns, costs)
         The candidates of some points and their costs, in ascending order; columns are
-        None if the candidates are all points, in order.
+        None if the candidates are all points, in order. Arrays of any namespace.
     points : Points or None
         Where to look on for points whose candidates all lie in their own part.
     """
@@ -42,8 +43,11 @@ class Links:
         """The group of each point if points at cost 0 form groups; None if none do."""
         found = []
         for rows, columns, costs in self.tables:
-            i, j = np.nonzero(costs == 0)
-            i, j = rows[i], j if columns is None else columns[i, j]
+            same = costs == 0
+            if columns is not None:
+                same &= columns != rows[:, None]
+            i, j = array_namespace(costs).nonzero(same)
+            i, j = on_cpu(rows[i]), on_cpu(j if columns is None else columns[i, j])
             found.append((i[i != j], j[i != j]))
         i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
         if i.size == 0:
@@ -56,7 +60,8 @@ class Links:
         place = np.full(self.n, -1)
         place[index] = np.arange(index.size)
         made = []
-        for rows, columns, costs in self.tables:
+        for table in self.tables:
+            rows, columns, costs = (x if x is None else on_cpu(x) for x in table)
             kept = place[rows] >= 0
             if columns is None:
                 made.append((place[rows[kept]], None, costs[np.ix_(kept, index)]))
@@ -84,14 +89,11 @@ class Links:
             is not wanted. Of tied pairs that with the lowest numbers, whatever the
             length of the tables.
         """
-        n, q = labels.size, int(labels.max()) + 1
-        there, cost = self._first_outside(labels)
-        open_rows = np.isfinite(cost)
+        q = int(labels.max()) + 1
+        here, there, cost, asked = self._outward(labels, wanted)
         # a pair can be known from either end
-        ends = np.concatenate([np.arange(n)[open_rows], there[open_rows]])
-        others = np.concatenate([there[open_rows], np.arange(n)[open_rows]])
-        prices = np.tile(cost[open_rows], 2)
-        asked = np.flatnonzero(~open_rows & wanted[labels])
+        ends, others = np.concatenate([here, there]), np.concatenate([there, here])
+        prices = np.tile(cost, 2)
         if self.points is None or asked.size == 0:
             best = self._cheapest(labels, q, ends, others, prices)
         else:
@@ -99,22 +101,34 @@ class Links:
         best[0][~wanted] = np.inf
         return best
 
-    def _first_outside(self, labels):
-        """Return for each point its cheapest candidate in another part."""
-        found = np.zeros(self.n, dtype=np.int64)
-        least = np.full(self.n, np.inf)
+    def _outward(self, labels, wanted):
+        """Return the cheapest pair that leaves its part, for points that matter.
+
+        And the points of wanted parts for which there is none.
+        """
+        pairs, asked = [], []
         for rows, columns, costs in self.tables:
-            at = np.arange(rows.size)
+            xp = array_namespace(costs)
+            part, wants = (
+                xp.asarray(x, device=device(costs)) for x in (labels, wanted)
+            )
+            mine = part[rows]
             if columns is None:
-                cost = np.where(labels[rows][:, None] != labels, costs, np.inf)
-                place = there = cost.argmin(axis=1)
+                cost = xp.where(mine[:, None] != part[None, :], costs, xp.inf)
+                there = xp.argmin(cost, axis=1)
+                cost = xp.min(cost, axis=1)
             else:
-                out = labels[columns] != labels[rows][:, None]
-                cost = np.where(out & np.isfinite(costs), costs, np.inf)
-                place = np.isfinite(cost).argmax(axis=1)
-                there = columns[at, place]
-            found[rows], least[rows] = there, cost[at, place]
-        return found, least
+                out = (part[columns] != mine[:, None]) & xp.isfinite(costs)
+                place = xp.argmax(xp.astype(out, xp.int8), axis=1)[:, None]
+                there = xp.take_along_axis(columns, place, axis=1)[:, 0]
+                cost = xp.take_along_axis(costs, place, axis=1)[:, 0]
+                cost = xp.where(xp.any(out, axis=1), cost, xp.inf)
+            known = xp.isfinite(cost)
+            kept = known & (wants[mine] | wants[part[there]])
+            pairs.append([on_cpu(x[kept]) for x in (rows, there, cost)])
+            asked.append(on_cpu(rows[~known & wants[mine]]))
+        made = [np.concatenate(part) for part in zip(*pairs, strict=True)]
+        return *made, np.sort(np.concatenate(asked))
 
     def _cheapest(self, labels, q, ends, others, prices):
         """Return the cheapest of many pairs for each part; ties go to low numbers."""
@@ -128,11 +142,10 @@ class Links:
 
     def _looked_further(self, labels, q, ends, others, prices, asked):
         """Search for points whose candidates all lie in their own part."""
-        X = self.points.X
         for part in np.unique(labels[asked]):
             rows = asked[labels[asked] == part]
             rest = np.flatnonzero(labels != part)
-            found, cost = nearest_to(self.points.at(rest), X[rows], 1)
+            found, cost = self.points.at(rest).nearest(self.points.at(rows).X, 1)
             ends = np.concatenate([ends, rows])
             others = np.concatenate([others, rest[found[:, 0]]])
             prices = np.concatenate([prices, cost[:, 0]])

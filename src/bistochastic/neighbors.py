@@ -67,6 +67,14 @@ class Points:
         """Return some of the points."""
         return replace(self, X=self.X[rows])
 
+    def nearest(self, Y, m):
+        """Find the m points nearest to each row of Y, made ready like these."""
+        return nearest_to(self, Y, m)
+
+    def host(self):
+        """Return the points on the CPU."""
+        return self
+
     def like(self, X):
         """Make other rows ready in the same way."""
         if self.metric == "cosine":

@@ -155,13 +155,18 @@ class TableCosts:
         Number of points.
     graph : type
         The holder of what is symmetrized; it has the class methods `symmetrized` and
-        `averaged` of `Csr`.
+        `averaged` of `Csr`, and `halves` if parts have patterns.
+    tile : int, optional
+        How many numbers are made in one go.
     """
 
-    def __init__(self, parts: Sequence[Part], n: int, graph: Any = Csr) -> None:
+    def __init__(
+        self, parts: Sequence[Part], n: int, graph: Any = Csr, tile: int = TILE
+    ) -> None:
         self.parts = tuple(parts)
         self.n = n
         self._graph = graph
+        self._tile = tile
         self._xp = array_namespace(self.parts[0].values)
 
     def vector(self, values: Any) -> Any:
@@ -189,11 +194,8 @@ class TableCosts:
         return Part(part.rows, columns, part.values[:, :m], pattern)
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
-        """Return rows, candidates and costs of each part, on the CPU."""
-        return [
-            (on_cpu(part.rows), on_cpu(part.columns), on_cpu(part.values))
-            for part in self.parts
-        ]
+        """Return rows, candidates and costs of each part."""
+        return [(part.rows, part.columns, part.values) for part in self.parts]
 
     def table(self, m: int) -> Self:
         """Return the first m candidates of each row."""
@@ -232,18 +234,10 @@ class TableCosts:
 
     def symmetrized(self) -> Any:
         """Return (S + S') / 2 of the positive weights."""
-        if self._graph is Csr and len(self.parts) == 1 and self._whole:
-            part = self.parts[0]
-            body = compiled(halves, part.values.size, "ON_TABLES")
-            if body is not halves:
-                return Csr(body(part.pattern, part.values))
-        return self._graph.symmetrized(*self._entries(lambda w: w > 0), self.n)
-
-    @property
-    def _whole(self) -> bool:
-        """Whether one table has all rows in order."""
         part = self.parts[0]
-        return isinstance(part.values, np.ndarray) and part.pattern is not None
+        if len(self.parts) == 1 and part.pattern is not None:
+            return self._graph.halves(part.pattern, part.values)
+        return self._graph.symmetrized(*self._entries(lambda w: w > 0), self.n)
 
     def moved(self, u: Any) -> float:
         """Return the squared norm of DSD - S."""
@@ -258,7 +252,7 @@ class TableCosts:
         total = 0.0
         for parts in zip(self.parts, *(other.parts for other in others), strict=True):
             first = parts[0]
-            for tile in tiles(*first.values.shape):
+            for tile in tiles(*first.values.shape, self._tile):
                 given = [part.values[tile] for part in parts]
                 if u is not None:
                     given.append(u[first.rows[tile]][:, None] * u[first.columns[tile]])
@@ -276,7 +270,7 @@ class TableCosts:
                     *(a[part.rows[tile]] for a in aligned),
                     *(other.values[tile] for other in others),
                 )
-                for tile in tiles(part.values.shape[0], width)
+                for tile in tiles(part.values.shape[0], width, self._tile)
             ]
         )
 
@@ -285,7 +279,8 @@ class TableCosts:
         body = distances
         if isinstance(F, np.ndarray):
             body = compiled(distances, columns.size, "ON_TABLES")
-        return body(F, rows, columns)
+            return body(F, rows, columns)
+        return body(F, rows, columns, self._tile)
 
     def _entries(self, kept: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
         """Return row, column and value of the entries that `kept` accepts."""
@@ -302,7 +297,7 @@ class TableCosts:
         return self._with(replace(part, values=values(part)) for part in self.parts)
 
     def _with(self, parts: Any) -> Self:
-        return type(self)(tuple(parts), self.n, self._graph)
+        return type(self)(tuple(parts), self.n, self._graph, self._tile)
 
 
 class Pattern:
@@ -330,25 +325,18 @@ class Pattern:
         return self._made
 
 
-def halves(pattern: Pattern, values: np.ndarray) -> csr_array:
-    """Return (S + S') / 2 of the positive weights in a table."""
-    i, k = np.nonzero(values > 0)
-    n = values.shape[0]
-    return Csr.symmetrized(i, pattern.columns[i, k], values[i, k], n).native()
-
-
-def distances(F: Any, rows: Any, columns: Any) -> Any:
+def distances(F: Any, rows: Any, columns: Any, size: int = TILE) -> Any:
     """Return |f_i - f_j|^2 for the candidates j of each row i, by tiles of rows."""
     xp = array_namespace(F)
     made = []
-    for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1]):
+    for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1], size):
         gap = F[columns[tile]] - F[rows[tile]][:, None, :]
         gap *= gap
         made.append(xp.sum(gap, axis=2))
     return xp.concat(made)
 
 
-def tiles(rows: int, width: int) -> list[slice]:
-    """Cut rows of `width` numbers into slices of about TILE numbers."""
-    size = max(1, TILE // max(1, width))
+def tiles(rows: int, width: int, size: int = TILE) -> list[slice]:
+    """Cut rows of `width` numbers into slices of about `size` numbers."""
+    size = max(1, size // max(1, width))
     return [slice(a, min(a + size, rows)) for a in range(0, rows, size)]

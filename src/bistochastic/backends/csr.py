@@ -44,6 +44,11 @@ class Csr:
         data = W.data.real / W.data.imag
         return cls(csr_array((data, W.indices, W.indptr), shape=(n, n)))
 
+    @classmethod
+    def halves(cls, pattern: Any, values: np.ndarray) -> Self:
+        """Hold (S + S') / 2 of the positive weights in a table."""
+        return cls(compiled(halves, values.size, "ON_TABLES")(pattern, values))
+
     def ones(self) -> np.ndarray:
         """Return the vector of n ones."""
         return np.ones(self.n)
@@ -78,7 +83,15 @@ class Csr:
 
     def part(self, index: np.ndarray) -> Self:
         """Return the square submatrix of `index`."""
-        return type(self)(csr_array(self._S[index][:, index]))
+        S = self._S[index]
+        if len(index) < self.n:
+            return type(self)(csr_array(S[:, index]))
+        place = np.empty(self.n, dtype=S.indices.dtype)  # all, in another order
+        place[index] = np.arange(self.n)
+        S.indices = place[S.indices]
+        S.has_sorted_indices = False
+        S.sort_indices()
+        return type(self)(S)
 
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
         """Return S with edges added."""
@@ -169,6 +182,13 @@ class Csr:
 
     def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
+
+
+def halves(pattern: Any, values: np.ndarray) -> csr_array:
+    """Return (S + S') / 2 of the positive weights in a table."""
+    i, k = np.nonzero(values > 0)
+    j = pattern.columns[i, k]
+    return Csr.symmetrized(i, j, values[i, k], values.shape[0]).native()
 
 
 def product(S: csr_array, v: np.ndarray) -> np.ndarray:

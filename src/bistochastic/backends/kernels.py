@@ -428,8 +428,9 @@ def _offer_neighbors(  # type: ignore[no-untyped-def]
                         _offer(known, near, since, last, j, cost)
 
 
-def search(pattern: Any) -> np.ndarray:
+def search(S: Any) -> np.ndarray:
     """Return the component of each point by union and find, without a transpose."""
+    pattern = S.pattern()
     labels = np.empty(pattern.shape[0], dtype=np.int64)
     _search(pattern.indptr, pattern.indices, labels)
     return labels
@@ -623,7 +624,7 @@ ON_ROWS: Bodies = {
 }
 ON_TABLES: Bodies = {
     costs.distances: distances,
-    costs.halves: halves,
+    csr.halves: halves,
     descent.offer_leaves: offer_leaves,
     descent.offer_neighbors: offer_neighbors,
     descent.standing_in: standing_in,

@@ -1,30 +1,43 @@
 """A matrix held as a torch CSR tensor, on any device."""
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from bistochastic import components
 from bistochastic.backends.csr import Csr, compiled
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Text
+from bistochastic.scaling import systems
+from bistochastic.spectrum import filtered
+
+SINGLE = 1e-5  # relative errors that singles do not make
+LOOKED = 8  # products between two looks at whether a linear system is solved
+SAMPLED = 3  # entries of a row that a search for components begins with
 
 
 class TorchCsr:
     """Graph or scores in a torch CSR tensor; vectors are torch tensors beside it.
 
-    Changes of the pattern (`cut`, `part`, `shifted`) go through the CPU.
+    Nothing leaves the device but what is asked for: `pattern` and `entries`, which
+    diagnose support and show results.
 
     Parameters
     ----------
     S : torch.Tensor of shape (n, n)
         CSR layout, symmetric to the bit, sorted columns, floating point; that of a
         graph positive.
+    labels : array of int of shape (n,), optional
+        The connected components, if they are known.
     """
 
-    def __init__(self, S: torch.Tensor) -> None:
+    def __init__(self, S: torch.Tensor, labels: np.ndarray | None = None) -> None:
         self._S = S
+        self.labels = labels
         self.n: int = S.shape[0]
         self.n_products = 0
 
@@ -41,6 +54,16 @@ class TorchCsr:
         total.values().div_(number.values())
         return cls(total)
 
+    @classmethod
+    def halves(cls, pattern: Any, values: torch.Tensor) -> Self:
+        """Hold (S + S') / 2 of the positive weights in a table, by known places."""
+        crow, columns, own, mirror = pattern.made(merged)
+        n = values.shape[0]
+        weights = torch.nn.functional.pad(values.clip(min=0.0).reshape(-1), (0, 1))
+        made = weights[own] / 2
+        made += weights[mirror] / 2
+        return cls(_chosen(crow, columns, made, made > 0, (n, n)))
+
     def ones(self) -> torch.Tensor:
         """Return the vector of n ones."""
         return torch.ones(self.n, dtype=self._S.dtype, device=self._S.device)
@@ -52,14 +75,14 @@ class TorchCsr:
     def apply(self, v: torch.Tensor) -> torch.Tensor:
         """Return S v."""
         self.n_products += 1
-        return self._S @ v
+        kernels = bodies(self._S)
+        return kernels.product(self._S, v) if kernels else self._S @ v
 
     def diagonal(self) -> torch.Tensor:
         """Return the diagonal."""
-        rows, columns = self._rows(), self._S.col_indices()
-        loops = rows == columns
+        rows, loops = self._loops()
         diagonal = torch.zeros(self.n, dtype=self._S.dtype, device=self._S.device)
-        diagonal[rows[loops]] = self._S.values()[loops]
+        diagonal[rows[loops].to(torch.int64)] = self._S.values()[loops]
         return diagonal
 
     def scaled(self, u: torch.Tensor, *, reuse: bool = False) -> Self:
@@ -71,31 +94,60 @@ class TorchCsr:
 
     def shifted(self, delta: Any) -> Self:
         """Return S + delta I, or S + diag(delta)."""
-        return self._like(Csr(self.pattern()).shifted(on_cpu(delta)))
+        delta = self.vector(delta) * self.ones()
+        rows, loops = self._loops()
+        if int(loops.sum()) == self.n:
+            values = self._S.values().clone()
+            values[loops] += delta
+            return self._with(values)
+        every = torch.arange(self.n, device=rows.device)
+        return self._plus_entries(every, every, delta)
 
-    def cut(self, rows: np.ndarray, columns: np.ndarray) -> Self:
+    def cut(self, rows: Any, columns: Any) -> Self:
         """Return S without the entries whose labels of row and column differ."""
-        return self._like(Csr(self.pattern()).cut(rows, columns))
+        here, there = (self._numbers(x) for x in (rows, columns))
+        kept = here[self._rows()] == there[self._S.col_indices()]
+        return type(self)(self._kept(kept))
 
-    def part(self, index: np.ndarray) -> Self:
+    def part(self, index: Any) -> Self:
         """Return the square submatrix of `index`."""
-        return self._like(Csr(self.pattern()).part(index))
+        index = self._numbers(index)
+        crow, columns = self._S.crow_indices(), self._S.col_indices()
+        place = torch.full((self.n,), -1, dtype=torch.int64, device=crow.device)
+        place[index] = torch.arange(index.shape[0], device=crow.device)
+        i = place[self._rows()]
+        j = place[columns]
+        inside = (i >= 0) & (j >= 0)
+        key = i[inside] * index.shape[0] + j[inside]
+        key, order = torch.sort(key)
+        size = (index.shape[0],) * 2
+        made = _csr(key, self._S.values()[inside][order], size)
+        return type(self)(made)
 
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
         """Return S with edges added."""
-        return self._like(Csr(self.pattern()).joined(i, j, weights))
+        i, j = self._numbers(i), self._numbers(j)
+        weights = self.vector(weights)
+        ends = torch.cat([i, j]), torch.cat([j, i])
+        return self._plus_entries(*ends, torch.cat([weights, weights]))
 
     def supported(self) -> Self:
         """Return s_ij times the root of (S^2)_ij on the pattern."""
-        return self._like(Csr(self.pattern()).supported())
+        kernels = bodies(self._S)
+        if kernels is None:
+            S = Csr(self.pattern()).supported().native()
+            return type(self)(from_scipy(S, self._S))
+        values = self._S.values() * kernels.squared(self._S).sqrt()
+        return type(self)(self._with(values)._kept(values > 0))
 
     def pattern(self) -> csr_array:
         """Return the matrix as a SciPy CSR array on the CPU."""
         return to_scipy(self._S)
 
     def entries(self, least: float) -> csr_array:
-        """Return the entries above `least`."""
-        return Csr(self.pattern()).entries(least)
+        """Return the entries above `least` as a SciPy CSR array on the CPU."""
+        kept = self._S.values() > least
+        return to_scipy(self._S if bool(kept.all()) else self._kept(kept))
 
     def log(self) -> Self:
         """Return log S on the pattern."""
@@ -120,12 +172,14 @@ class TorchCsr:
 
     def looped(self) -> bool:
         """Tell whether the whole diagonal is stored."""
-        return int(torch.sum(self._rows() == self._S.col_indices())) == self.n
+        return int(self._loops()[1].sum()) == self.n
 
     def highest(self) -> torch.Tensor:
         """Return the largest entry of each row."""
-        lengths = self._S.crow_indices().diff()
-        return torch.segment_reduce(self._S.values(), "max", lengths=lengths)
+        lowest = torch.full((self.n,), -torch.inf, dtype=self._S.dtype)
+        return lowest.to(self._S.device).scatter_reduce(
+            0, self._rows().to(torch.int64), self._S.values(), "amax"
+        )
 
     def spread(self) -> float:
         """Return the standard deviation of the stored entries."""
@@ -138,11 +192,7 @@ class TorchCsr:
     def clipped(self, omega: float, a: torch.Tensor) -> Self:
         """Return the positive entries of omega k_ij + a_i + a_j."""
         values = self._plus(omega, a)
-        kept = values > 0
-        crow = self._S.crow_indices()
-        ends = torch.nn.functional.pad(torch.cumsum(kept, 0), (1, 0))[crow]
-        columns = self._S.col_indices()[kept]
-        return self._csr(ends.to(crow.dtype), columns, values[kept])
+        return type(self)(self._with(values)._kept(values > 0))
 
     def raised(self, a: torch.Tensor) -> Self:
         """Return the positive part of k_ij + a_i + a_j, zeros stored."""
@@ -157,36 +207,262 @@ class TorchCsr:
         return self._S
 
     def fast(self, text: Text) -> Text:
-        """Return `text`, unless it works on patterns and a compiler pays."""
-        return compiled(text, self._S.values().shape[0])
+        """Return the body for devices where there is one."""
+        if text is filtered.polynomial and bodies(self._S) is None:
+            return text
+        return BODIES.get(text) or compiled(text, self._S.values().shape[0])
 
     def _rows(self) -> torch.Tensor:
-        crow = self._S.crow_indices()
-        numbers = torch.arange(self.n, device=crow.device)
-        return torch.repeat_interleave(numbers, crow.diff())
+        return rows_of(self._S)
+
+    def _loops(self) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = self._rows()
+        return rows, rows == self._S.col_indices()
+
+    def _numbers(self, values: Any) -> torch.Tensor:
+        """Return whole numbers as a tensor beside the matrix."""
+        return torch.asarray(values, dtype=torch.int64, device=self._S.device)
+
+    def _kept(self, kept: torch.Tensor) -> torch.Tensor:
+        crow, columns = self._S.crow_indices(), self._S.col_indices()
+        return _chosen(crow, columns, self._S.values(), kept, tuple(self._S.shape))
+
+    def _plus_entries(self, i: Any, j: Any, values: torch.Tensor) -> Self:
+        n = self.n
+        own = self._rows().to(torch.int64) * n + self._S.col_indices()
+        key, place = torch.cat([own, i * n + j]).unique(return_inverse=True)
+        total = torch.zeros(key.shape[0], dtype=self._S.dtype, device=key.device)
+        total[place[: own.shape[0]]] = self._S.values()
+        total.index_add_(0, place[own.shape[0] :], values)
+        return type(self)(_csr(key, total, tuple(self._S.shape)))
 
     def _with(self, values: torch.Tensor) -> Self:
-        return self._csr(self._S.crow_indices(), self._S.col_indices(), values)
+        S = self._S
+        made = torch.sparse_csr_tensor(
+            S.crow_indices(), S.col_indices(), values, size=S.shape,
+            check_invariants=False,
+        )  # fmt: skip
+        return type(self)(made, self.labels)
 
-    def _csr(
-        self, crow: torch.Tensor, columns: torch.Tensor, values: torch.Tensor
-    ) -> Self:
-        return type(self)(
-            torch.sparse_csr_tensor(
-                crow, columns, values, size=self._S.shape, check_invariants=False
-            )
-        )
 
-    def _like(self, other: Csr) -> Self:
-        return type(self)(from_scipy(other.native(), self._S))
+def bodies(S: torch.Tensor) -> Any:
+    """Return the compiled bodies for the device of a tensor, or None."""
+    if S.device.type != "cuda" or find_spec("triton") is None:
+        return None
+    from bistochastic.backends import triton_kernels
+
+    return triton_kernels
+
+
+def rows_of(S: torch.Tensor) -> torch.Tensor:
+    """Return the row of each entry of a CSR tensor."""
+    crow = S.crow_indices()
+    numbers = torch.arange(len(crow) - 1, dtype=S.col_indices().dtype)
+    size = S.values().shape[0]
+    return torch.repeat_interleave(
+        numbers.to(crow.device), crow.diff(), output_size=size
+    )
+
+
+def merged(columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return the pattern of a table and its mirror image in compressed rows.
+
+    Parameters
+    ----------
+    columns : tensor of int of shape (n, m)
+        The candidates of each row, none twice.
+
+    Returns
+    -------
+    crow, columns : tensor of int
+        The pattern.
+    own, mirror : tensor of int
+        For each entry its place in the table, and that of its mirror image; one past
+        the last where it has none.
+    """
+    n, m = columns.shape
+    i = torch.arange(n, device=columns.device).repeat_interleave(m)
+    j = columns.reshape(-1).to(torch.int64)
+    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
+    del i, j
+    new = torch.ones_like(key, dtype=torch.bool)
+    new[1:] = key[1:] != key[:-1]
+    place = torch.cumsum(new, 0) - 1
+    key = key[new]
+    kind = torch.int32 if n * m < 2**31 else torch.int64
+    places = []
+    for first in (0, n * m):
+        here = (order >= first) & (order < first + n * m)
+        known = torch.full((len(key),), n * m, dtype=kind, device=key.device)
+        known[place[here]] = (order[here] - first).to(kind)
+        places.append(known)
+    crow, found = _compressed(key, n, n)
+    return crow, found, *places
 
 
 def _summed(i: Any, j: Any, values: torch.Tensor, n: int) -> torch.Tensor:
     """Return the sum of a matrix, given by its entries, and its transpose as CSR."""
-    places = torch.stack([torch.cat([i, j]), torch.cat([j, i])])
-    both = torch.cat([values, values])
-    summed = torch.sparse_coo_tensor(places, both, (n, n), check_invariants=False)
-    return summed.coalesce().to_sparse_csr()
+    i, j = i.to(torch.int64), j.to(torch.int64)
+    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
+    both = torch.cat([values, values])[order]
+    key, place = torch.unique_consecutive(key, return_inverse=True)
+    total = torch.zeros(len(key), dtype=values.dtype, device=values.device)
+    return _csr(key, total.index_add_(0, place, both), (n, n))
+
+
+def _csr(key: torch.Tensor, values: torch.Tensor, size: Any) -> torch.Tensor:
+    """Return the CSR tensor of entries given by row times width plus column."""
+    crow, columns = _compressed(key, *size)
+    return torch.sparse_csr_tensor(
+        crow, columns, values, size=size, check_invariants=False
+    )
+
+
+def _compressed(
+    key: torch.Tensor, n: int, width: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return crow and columns, in 32 bits where these are enough."""
+    starts = torch.arange(n + 1, device=key.device) * width
+    kind = torch.int32 if max(len(key), n, width) < 2**31 else torch.int64
+    crow = torch.searchsorted(key, starts)
+    return crow.to(kind), (key % width).to(kind)
+
+
+def _chosen(
+    crow: torch.Tensor, columns: torch.Tensor, values: Any, kept: Any, size: Any
+) -> torch.Tensor:
+    """Return the CSR tensor of those entries that are kept."""
+    ends = torch.nn.functional.pad(torch.cumsum(kept, 0), (1, 0))[crow]
+    return torch.sparse_csr_tensor(
+        ends.to(crow.dtype), columns[kept], values[kept], size=size,
+        check_invariants=False,
+    )  # fmt: skip
+
+
+def search(S: TorchCsr) -> np.ndarray:
+    """Return the component of each point, by hooking roots and pointer jumping.
+
+    A root is the smallest number of its tree, so that roots in order are components by
+    first appearance. It begins with few entries of each row, which leave few edges
+    between different trees.
+    """
+    if S.labels is None:
+        root = connected(S.native())
+        every = torch.arange(S.n, device=root.device)
+        number = torch.cumsum(root == every, 0) - 1
+        S.labels = on_cpu(number[root])
+    return S.labels
+
+
+def connected(S: torch.Tensor) -> torch.Tensor:
+    """Return the smallest point of the component of each point.
+
+    Parameters
+    ----------
+    S : torch.Tensor of shape (n, n)
+        CSR; symmetric.
+
+    Returns
+    -------
+    tensor of int64 of shape (n,)
+        Roots.
+    """
+    crow, columns = S.crow_indices().to(torch.int64), S.col_indices()
+    root = torch.arange(len(crow) - 1, device=crow.device)
+    for at in range(SAMPLED):
+        some = (crow.diff() > at).nonzero()[:, 0]
+        root = _hooked(root, some, columns[crow[some] + at].to(torch.int64))
+    apart = root[rows_of(S)] != root[columns]
+    ends = rows_of(S)[apart].to(torch.int64), columns[apart].to(torch.int64)
+    return _hooked(root, *ends)
+
+
+def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
+    """Join the trees at both ends of edges until no edge is left between two."""
+    while True:
+        i, j = root[i], root[j]
+        apart = (i != j).nonzero()[:, 0]
+        if apart.shape[0] == 0:
+            return root
+        i, j = i[apart], j[apart]
+        root = root.scatter_reduce(
+            0, torch.maximum(i, j), torch.minimum(i, j), "amin"
+        )
+        while True:
+            above = root[root]
+            if torch.equal(above, root):
+                break
+            root = above
+
+
+def polynomial(
+    S: TorchCsr,
+    X: torch.Tensor,
+    SX: torch.Tensor,
+    center: float,
+    half: float,
+    degree: int,
+    accuracy: float,
+) -> torch.Tensor:
+    """Return a Chebyshev polynomial of S times X: two blocks, one pass for a degree."""
+    native = S.native()
+    kind = torch.float32 if accuracy >= SINGLE else native.dtype
+    matrix = torch.sparse_csr_tensor(
+        native.crow_indices(), native.col_indices(), native.values().to(kind),
+        size=native.shape, check_invariants=False,
+    )  # fmt: skip
+    sigma = first = half / (1.0 - center)
+    terms = []
+    for _ in range(degree - 1):
+        after = 1.0 / (2.0 / first - sigma)
+        a = 2.0 * after / half
+        terms.append((a, -a * center, -sigma * after))
+        sigma = after
+    scales = torch.tensor(terms, dtype=kind).to(X.device)
+    Y = (SX - center * X) * (first / half)
+    width = X.shape[1]
+    wide = (0, (1 << (width - 1).bit_length()) - width)
+    pad = torch.nn.functional.pad
+    X, Y = (pad(part.to(kind), wide).contiguous() for part in (X, Y))
+    S.n_products += degree - 1
+    kernels = bodies(native)
+    for step in range(degree - 1):
+        kernels.three_term(matrix, X, Y, scales[step])
+        X, Y = Y, X
+    return Y[:, :width].to(native.dtype)
+
+
+def conjugate_gradients(
+    S: TorchCsr,
+    u: torch.Tensor,
+    r: torch.Tensor,
+    b: torch.Tensor,
+    accuracy: float,
+    limit: int,
+) -> torch.Tensor:
+    """Solve the Newton system; the device is waited for at every eighth product.
+
+    Steps beyond the solution are zero.
+    """
+    x = torch.zeros_like(b)
+    q = b / r
+    size = torch.sum(b * q)
+    goal = accuracy**2 * size
+    going = size > 0
+    for at in range(limit):
+        Hq = r * q + u * S.apply(u * q)
+        curvature = torch.sum(q * Hq)
+        going = going & (curvature > 0)
+        step = torch.where(going, size / curvature, 0.0)
+        x = x + step * q
+        b = b - step * Hq
+        z = b / r
+        size, last = torch.sum(b * z), size
+        going = going & (size > goal)
+        q = torch.where(going, z + (size / last) * q, q)
+        if at % LOOKED == LOOKED - 1 and not bool(going):
+            break
+    return x
 
 
 def to_scipy(S: torch.Tensor) -> csr_array:
@@ -206,3 +482,10 @@ def from_scipy(S: csr_array, like: torch.Tensor) -> torch.Tensor:
         device=like.device,
         check_invariants=False,
     )
+
+
+BODIES: dict[Callable[..., Any], Any] = {
+    components.search: search,
+    filtered.polynomial: polynomial,
+    systems.conjugate_gradients: conjugate_gradients,
+}

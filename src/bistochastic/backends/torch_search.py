@@ -21,14 +21,16 @@ from bistochastic.core.errors import InputError
 
 CELL = 128  # points of a cell, at most
 FEW = 8192  # points up to which all pairs are measured in doubles
-NEAR = 64  # cells whose points bound the distance of the m-th neighbor
-ROOM = 128  # points within the bound that there is room for, at first
+NEAR = 32  # cells whose points bound the distance of the m-th neighbor at first
+CLOSE = 16  # one of so many cells is looked at for a better bound
+ROOM = 128  # points within the bound that there is room for, by neighbors wanted
 TURNS = 3  # of power iterations for the direction in which a cell is divided
-SAMPLED = 1024  # points whose exact neighbors say how many cells are looked at
+TURNS_MORE = 6  # searches of points for which there was no room
+SAMPLED = 512  # points whose exact neighbors say how many cells are looked at
 SEED = 0
-FAR = 1e18  # where the points that fill up cells lie; others are nearer than one
-TF32 = 2.0**-9 + 2.0**-12  # of |x|^2 + |y|^2: error of a distance by matrix units
-SINGLE = 2.0**-18  # the same of a product of singles
+FAR = 1e15  # where the points that fill up cells lie; others are nearer than one
+TF32 = 2.0**-8 + 2.0**-11  # of |x| |y|: error of a distance by matrix units
+SINGLE = 2.0**-18  # of |x|^2 + |y|^2: the same by singles
 BUDGET = 1 << 30  # bytes for tiles, besides the points and the result
 DEAR = 1e14  # n^2 d from which on an exact search is not the default
 LOWER = 0.95  # recall wanted by default then
@@ -43,21 +45,27 @@ class Cells:
     numbers : tensor of int64 of shape (cells, size)
         The points of each cell; n where it is filled up.
     x : tensor of float32 of shape (cells * size, d)
-        Their coordinates less the center of the cell, all less than one; FAR where it
-        is filled up. Columns of zeros make d a multiple of 16.
+        Their coordinates less the center of the cell, all less than one; 0 where it is
+        filled up. Columns of zeros make d a multiple of 16.
+    lengths : tensor of float32 of shape (cells * size,)
+        |x|^2, less what rounding may have added; FAR^2 where it is filled up.
     centers : tensor of float64 of shape (cells, d)
         Means.
     radii : tensor of float32 of shape (cells,)
         The farthest point of each cell from its center.
     unit : float
         What the coordinates were divided by.
+    n : int
+        Number of points.
     """
 
     numbers: torch.Tensor
     x: torch.Tensor
+    lengths: torch.Tensor
     centers: torch.Tensor
     radii: torch.Tensor
     unit: float
+    n: int
 
     @property
     def size(self) -> int:
@@ -79,28 +87,33 @@ def divided(X: torch.Tensor) -> Cells:
     Returns
     -------
     Cells
-        A power of two of them.
+        At least four fifths full.
     """
     n, d = X.shape
-    depth = max(0, math.ceil(math.log2(n / CELL)))
-    size = -(-n // 2**depth)
-    order = torch.arange(size << depth, device=X.device) % n  # some twice
-    filled = torch.arange(size << depth, device=X.device) >= n
+    depth = max(0, math.floor(math.log2(n / (4 * CELL))))
+    parts = -(-n // (CELL << depth))  # of the first division: four to eight
+    number = parts << depth
+    size = -(-n // number)
+    place = torch.arange(size * number, device=X.device)
+    order, filled = place % n, place >= n  # some twice
     unit = 2.0 ** math.frexp(float(X.abs().max()))[1]
     start = torch.from_numpy(np.random.default_rng(SEED).standard_normal(d))
-    for level in range(depth):
-        order, filled = _halved(X, order, filled, 1 << level, start.to(X))
-    numbers = torch.where(filled, n, order).view(1 << depth, size)
-    inside = (~filled).view(1 << depth, size, 1)
-    x = X[order].view(1 << depth, size, d).to(torch.float64) / unit
-    centers = (x * inside).sum(1) / inside.sum(1)
-    x = x - centers[:, None, :]
-    radii = torch.linalg.vector_norm(x * inside, dim=2).amax(1)
-    x = torch.where(inside, x, FAR).view(-1, d).to(torch.float32)
+    for level in range(depth + 1):
+        cells = parts << level - 1 if level else 1
+        order, filled = _halved(X, order, filled, cells, start.to(X))
+    numbers = torch.where(filled, n, order).view(number, size)
+    inside = (~filled).view(number, size, 1)
+    x = X[order].view(number, size, d).to(torch.float64) / unit
+    centers = (x * inside).sum(1) / inside.sum(1).clamp(min=1)
+    x = (x - centers[:, None, :]) * inside
+    squares = x.square().sum(2)
+    radii = (squares.amax(1).sqrt() * (1 + SINGLE)).to(torch.float32)
+    lengths = torch.where(inside[:, :, 0], squares * (1 - SINGLE), FAR**2)
+    lengths = lengths.to(torch.float32).view(-1)
     wide = (0, -d % 16)
-    pad = torch.nn.functional.pad
-    radii = (radii * (1 + 1e-6)).to(torch.float32)
-    return Cells(numbers, pad(x, wide).contiguous(), pad(centers, wide), radii, unit)
+    x = torch.nn.functional.pad(x.view(-1, d).to(torch.float32), wide).contiguous()
+    centers = torch.nn.functional.pad(centers, wide)
+    return Cells(numbers, x, lengths, centers, radii, unit, n)
 
 
 def _halved(
@@ -165,19 +178,21 @@ def neighbors(
     if wanted < 1.0:
         sample = _sampled(X, m, budget)
         look = _enough(cells, *sample[:2], wanted)
-        lists = lambda rows, bounds: nearest_cells(cells, rows, look)  # noqa: E731
+        plan = [lambda rows, bounds: nearest_cells(cells, rows, look)]
     else:
-        lists = lambda rows, bounds: possible_cells(cells, rows, bounds)  # noqa: E731
+        plan = [
+            lambda rows, bounds: nearest_cells(cells, rows, len(cells) // CLOSE),
+            lambda rows, bounds: possible_cells(cells, rows, bounds),
+        ]
     text = kernels.within if kernels else within
     lost = []
     for rows in _chunks(cells, m, budget):
         numbers = cells.numbers[rows].view(-1)
-        bounds = first_bounds(cells, rows, m, budget)
-        found, full = _searched(X, cells, rows, bounds, lists, text, m)
+        found, open_ = _searched(X, cells, rows, plan, text, m, budget)
         inside = numbers < n
         columns[numbers[inside]] = found[0][inside].to(kind)
         costs[numbers[inside]] = found[1][inside]
-        lost.append(numbers[inside & full])
+        lost.append(numbers[inside & open_])
     again = torch.cat(lost)
     if again.numel():  # ties, or too few cells
         columns[again], costs[again] = (
@@ -215,32 +230,37 @@ def _searched(
     X: torch.Tensor,
     cells: Cells,
     rows: slice,
-    bounds: torch.Tensor,
-    lists: Callable[..., Any],
+    plan: list[Callable[..., Any]],
     text: Callable[..., Any],
     m: int,
+    budget: int,
 ) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Search for the points of some cells; tell where there was no room."""
+    """Search for the points of some cells; tell for which it has no end."""
     room = max(ROOM, 4 * m)
     numbers = cells.numbers[rows].view(-1)
-    starts, ids = lists(rows, bounds)
-    found, count = text(cells, rows, bounds, starts, ids, room)
-    best = measured(X, numbers, _numbers(cells, found, count), m)
-    for _ in range(2):  # what was kept is a better bound for the others
-        full = count > room
-        if not bool(full.any()):
+    bounds = first_bounds(cells, rows, m, budget)
+    for lists in plan:
+        found, count = text(cells, rows, bounds, *lists(rows, bounds), room)
+        best = measured(X, numbers, _numbers(cells, found, count), m)
+        bounds = _better(cells, bounds, best[1])
+    for _ in range(TURNS_MORE):  # what was kept is a better bound for the others
+        some = (count > room).nonzero()[:, 0]
+        if some.shape[0] == 0:
             break
-        last = (best[1][:, -1] / cells.unit**2).to(torch.float32) * (1 + SINGLE)
-        bounds = torch.where(full, torch.minimum(last, bounds), -1.0)
-        starts, ids = lists(rows, bounds)
-        found, count = text(cells, rows, bounds, starts, ids, room)
-        some = full.nonzero()[:, 0]
-        better = measured(
+        bounds = torch.where(count > room, bounds, -1.0)
+        found, count = text(cells, rows, bounds, *lists(rows, bounds), room)
+        again = measured(
             X, numbers[some], _numbers(cells, found[some], count[some]), m
         )
-        best[0][some], best[1][some] = better
-    few = torch.isinf(best[1][:, -1])
-    return best, (count > room) | few
+        best[0][some], best[1][some] = again
+        bounds = _better(cells, bounds, best[1])
+    return best, (count > room) | torch.isinf(best[1][:, -1])
+
+
+def _better(cells: Cells, bounds: torch.Tensor, costs: torch.Tensor) -> torch.Tensor:
+    """Return bounds no larger than the cost of the last neighbor that was found."""
+    last = (costs[:, -1] / cells.unit**2 * (1 + SINGLE)).to(torch.float32)
+    return torch.minimum(last, bounds)
 
 
 def _numbers(cells: Cells, found: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
@@ -248,9 +268,7 @@ def _numbers(cells: Cells, found: torch.Tensor, count: torch.Tensor) -> torch.Te
     width = max(1, min(int(count.max()), found.shape[1]))
     inside = torch.arange(width, device=count.device) < count[:, None]
     places = torch.where(inside, found[:, :width], 0)
-    return torch.where(
-        inside, cells.numbers.view(-1)[places], cells.numbers.max().clamp(min=0) + 1
-    )
+    return torch.where(inside, cells.numbers.view(-1)[places], cells.n)
 
 
 def first_bounds(cells: Cells, rows: slice, m: int, budget: int) -> torch.Tensor:
@@ -270,7 +288,7 @@ def first_bounds(cells: Cells, rows: slice, m: int, budget: int) -> torch.Tensor
     Returns
     -------
     tensor of float32 of shape (points,)
-        No less than the distance of the m-th other point; FAR for points that fill up.
+        No less than the distance of the m-th other point; -1 where cells are filled up.
     """
     look = min(NEAR, len(cells))
     x = cells.x.view(len(cells), cells.size, -1)
@@ -283,18 +301,20 @@ def first_bounds(cells: Cells, rows: slice, m: int, budget: int) -> torch.Tensor
         shift = (cells.centers[ids] - cells.centers[some][:, None]).to(x.dtype)
         y = (x[ids] + shift[:, :, None, :]).flatten(1, 2)
         here, there = x[some].square().sum(2), y.square().sum(2)
+        there[cells.numbers[ids].flatten(1) == cells.n] = FAR**2
         D = torch.baddbmm(there[:, None, :], x[some], y.mT, alpha=-2.0)
         last = D.topk(min(m + 1, D.shape[2]), dim=2, largest=False).values[..., -1]
         near = last + here  # the error grows with |x|^2 + |y|^2 <= 3 (|x|^2 + d)
         made.append((near + SINGLE * (4 * here + 3 * near)).clamp(min=0).view(-1))
-    return torch.cat(made)
+    filled = cells.numbers[rows].view(-1) == cells.n
+    return torch.cat(made).masked_fill_(filled, -1.0)
 
 
 def nearest_cells(
     cells: Cells, rows: slice, look: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the closest cells of each, by their centers: starts, and cells."""
-    D = _between(cells, rows)
+    D = _between(cells, cells.centers[rows])
     ids = D.topk(min(look, len(cells)), dim=1, largest=False, sorted=False).indices
     starts = torch.arange(ids.shape[0] + 1, device=D.device) * ids.shape[1]
     return starts, ids.view(-1)
@@ -304,19 +324,17 @@ def possible_cells(
     cells: Cells, rows: slice, bounds: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the cells in which points within the bounds can lie: starts, and cells."""
-    farthest = bounds.view(-1, cells.size)
-    filled = cells.numbers[rows] > cells.numbers.view(-1).shape[0]
-    farthest = farthest.masked_fill(filled, -1.0).amax(1)
+    farthest = bounds.view(-1, cells.size).amax(1)
     reach = farthest.clamp(min=0).sqrt() * (1 + SINGLE) + cells.radii[rows]
-    gap = _between(cells, rows).sqrt() * (1 - SINGLE) - cells.radii
+    gap = _between(cells, cells.centers[rows]).sqrt() * (1 - SINGLE) - cells.radii
     open_ = (gap <= reach[:, None]) & (farthest >= 0)[:, None]
     starts = torch.nn.functional.pad(open_.sum(1).cumsum(0), (1, 0))
     return starts, open_.nonzero()[:, 1]
 
 
-def _between(cells: Cells, rows: slice) -> torch.Tensor:
-    """Return squared distances of the centers of some cells to all."""
-    x, y = cells.centers[rows], cells.centers
+def _between(cells: Cells, x: torch.Tensor) -> torch.Tensor:
+    """Return squared distances of some centers of cells to all."""
+    y = cells.centers
     D = (x @ y.T).mul_(-2.0).add_(x.square().sum(1)[:, None]).add_(y.square().sum(1))
     return D.clamp_(min=0).to(torch.float32)
 
@@ -361,11 +379,13 @@ def within(
     for a in range(0, ids.shape[0], step):
         here, there = pairs[a : a + step], ids[a : a + step]
         shift = cells.centers[there] - cells.centers[first + here]
-        y = x[there] + shift[:, None, :].to(x.dtype)
-        z = x[first + here]
-        D = torch.baddbmm(y.square().sum(2)[:, None, :], z, y.mT, alpha=-2.0)
-        limit = bounds.view(-1, size)[here] - z.square().sum(2) * (1 - SINGLE)
-        D -= SINGLE * y.square().sum(2)[:, None, :]
+        gap = x[first + here] - shift[:, None, :].to(x.dtype)
+        length = cells.lengths.view(-1, size)[there]
+        D = torch.baddbmm(length[:, None, :], gap, x[there].mT, alpha=-2.0)
+        limit = bounds.view(-1, size)[here]
+        away = gap.square().sum(2)
+        away -= SINGLE * away.sqrt() * (away.sqrt() + cells.radii[there][:, None])
+        limit = torch.where(limit >= 0, limit - away, -math.inf)
         b, i, j = torch.nonzero(D <= limit[:, :, None], as_tuple=True)
         kept.append(torch.stack([here[b] * size + i, there[b] * size + j]))
     row, place = torch.cat(kept, dim=1)
@@ -405,9 +425,8 @@ def measured(
         Squared distances; infinite where there are fewer.
     """
     n = X.shape[0]
-    found = torch.sort(found, dim=1).values
-    if found.shape[1] < m:
-        found = torch.nn.functional.pad(found, (0, m - found.shape[1]), value=n)
+    if found.shape[1] <= m:
+        found = torch.nn.functional.pad(found, (0, m + 1 - found.shape[1]), value=n)
     costs = torch.empty(found.shape, dtype=torch.float64, device=X.device)
     step = max(1, (1 << 26) // (found.shape[1] * X.shape[1]))
     for a in range(0, rows.shape[0], step):
@@ -416,8 +435,18 @@ def measured(
         gap = X[found[some].clamp(max=n - 1)] - here[:, None, :]
         costs[some] = gap.square_().sum(2)
     costs.masked_fill_((found >= n) | (found == rows[:, None]), math.inf)
-    costs, order = torch.sort(costs, dim=1, stable=True)
-    return torch.gather(found, 1, order[:, :m]), costs[:, :m].contiguous()
+    near, order = costs.topk(m + 1, dim=1, largest=False)
+    tied = ((near[:, -1] == near[:, -2]) & torch.isfinite(near[:, -1])).nonzero()[:, 0]
+    kept = torch.gather(found, 1, order[:, :m])
+    costs_kept = near[:, :m]
+    if tied.shape[0]:  # the lowest numbers
+        numbers, order = torch.sort(found[tied], dim=1)
+        costs, again = torch.sort(costs[tied].gather(1, order), dim=1, stable=True)
+        kept[tied] = numbers.gather(1, again[:, :m])
+        costs_kept[tied] = costs[:, :m]
+    kept, order = torch.sort(kept, dim=1)
+    costs_kept, again = torch.sort(costs_kept.gather(1, order), dim=1, stable=True)
+    return kept.gather(1, again), costs_kept
 
 
 def all_pairs(
@@ -479,7 +508,7 @@ def nearest_to(
     made = []
     for a in range(0, Y.shape[0], step):
         D = torch.cdist(Y[a : a + step].to(torch.float64), whole, compute_mode=mode)
-        last = D.kthvalue(m, dim=1, keepdim=True).values
+        last = D.topk(m, dim=1, largest=False).values[:, -1:]
         nearer, tied = D < last, D == last
         rest = m - nearer.sum(1, keepdim=True)
         kept = nearer | (tied & (tied.cumsum(1) <= rest))
@@ -508,17 +537,11 @@ def _enough(
 ) -> int:
     """Return how many close cells hold the wanted share of the true neighbors."""
     flat = cells.numbers.view(-1)
-    cell = torch.empty(int(flat.max()) + 1, dtype=torch.int64, device=flat.device)
+    cell = torch.empty(cells.n + 1, dtype=torch.int64, device=flat.device)
     cell[flat] = torch.arange(flat.shape[0], device=flat.device) // cells.size
     ranks = []
     for here, there in zip(cell[asked].split(64), cell[true].split(64), strict=True):
-        D = _between_some(cells, here)
+        D = _between(cells, cells.centers[here])
         ranks.append((D[:, None, :] < D.gather(1, there)[:, :, None]).sum(2).view(-1))
     ranks = torch.cat(ranks).sort().values
     return int(ranks[math.ceil(wanted * (ranks.shape[0] - 1))]) + 1
-
-
-def _between_some(cells: Cells, some: torch.Tensor) -> torch.Tensor:
-    x, y = cells.centers[some], cells.centers
-    D = (x @ y.T).mul_(-2.0).add_(x.square().sum(1)[:, None]).add_(y.square().sum(1))
-    return D.clamp_(min=0).to(torch.float32)

@@ -5,7 +5,7 @@ for each candidate; infinity stands for no candidate.
 """
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 TRACE = 1e-12  # of the largest weight of a row: below it there is no edge
 SAME = 1e-12  # of the largest cost of a row: below it all k + 1 nearest are duplicates
@@ -31,12 +31,20 @@ def simplex(v):
     v = v - xp.max(v, axis=1, keepdims=True)  # so that large numbers keep their digits
     u = xp.sort(v, axis=1, descending=True)
     finite = xp.isfinite(u)
-    sums = xp.cumulative_sum(xp.where(finite, u, xp.zeros_like(u)), axis=1)
-    size = xp.cumulative_sum(xp.ones_like(u), axis=1)
-    theta = (sums - 1.0) / size
+    sums = running(xp.where(finite, u, xp.zeros_like(u)))
+    size = xp.arange(1, u.shape[1] + 1, dtype=u.dtype, device=device(u))
+    theta = (sums - 1.0) / size[None, :]
     kept = xp.sum(xp.astype(u > theta, xp.int64), axis=1, keepdims=True)
     theta = xp.take_along_axis(theta, kept - 1, axis=1)
     return xp.clip(v - theta, 0.0, None)
+
+
+def running(v):
+    """Return the sums of the first entries of each row: of one, of two, ...
+
+    Along the first axis of the transpose, which is the fast one on devices.
+    """
+    return array_namespace(v).cumulative_sum(v.T, axis=0).T
 
 
 def weighted_simplex(v, w):
@@ -62,8 +70,8 @@ def weighted_simplex(v, w):
     order = xp.argsort(v, axis=1, descending=True, stable=True)
     u = xp.take_along_axis(v, order, axis=1)
     shares = 1.0 / xp.take_along_axis(w, order, axis=1)
-    sums = xp.cumulative_sum(xp.where(xp.isfinite(u), u, 0.0) * shares, axis=1)
-    theta = (sums - 1.0) / xp.cumulative_sum(shares, axis=1)
+    sums = running(xp.where(xp.isfinite(u), u, 0.0) * shares)
+    theta = (sums - 1.0) / running(shares)
     kept = xp.sum(xp.astype(u > theta, xp.int64), axis=1, keepdims=True)
     theta = xp.take_along_axis(theta, kept - 1, axis=1)
     return xp.clip(v - theta, 0.0, None) / w

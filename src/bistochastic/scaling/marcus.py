@@ -134,8 +134,11 @@ def _in_range(steps):
     """
     for u, error in steps:
         xp = array_namespace(u)
-        largest = float(xp.max(u))
-        yield u, error if largest < float(xp.finfo(u.dtype).max) ** 0.5 else math.inf
+        top = float(xp.finfo(u.dtype).max) ** 0.5
+        far = error is not None and xp.where(
+            xp.max(u) < top, error, xp.full_like(error, math.inf)
+        )
+        yield u, error if error is None else far
 
 
 def auto(S, u, m, tol):

@@ -1,0 +1,246 @@
+"""Bodies for GPUs, in Triton, of functions that stand as texts in torch elsewhere.
+
+Triton comes with torch on Linux. Where it is missing, the texts run.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from bistochastic.backends import torch_search
+
+TILE = 128  # points of a cell, at most, in one tile
+WARPS, STAGES = 4, 3
+INDICES = 32  # entries of a row looked at in one go
+FAR = tl.constexpr(torch_search.FAR**2)
+LOSS = tl.constexpr(torch_search.TF32)
+SINGLE = tl.constexpr(torch_search.SINGLE)
+
+
+def within(
+    cells: Any,
+    rows: slice,
+    bounds: torch.Tensor,
+    starts: torch.Tensor,
+    ids: torch.Tensor,
+    room: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Find the points within bounds: a program for a cell, tiles on matrix units."""
+    first = rows.indices(len(cells))[0]
+    number = starts.shape[0] - 1
+    kind = torch.int32 if cells.x.shape[0] < 2**31 else torch.int64
+    found = torch.empty((bounds.shape[0], room), dtype=kind, device=bounds.device)
+    count = torch.zeros(bounds.shape[0], dtype=torch.int32, device=bounds.device)
+    d = cells.x.shape[1]
+    with torch.cuda.device_of(bounds):
+        _within[(number,)](
+            cells.x, cells.lengths, cells.centers, cells.radii, bounds, starts, ids,
+            found, count, first, cells.size, room, d,
+            K=16 if d % 32 else 32, TILE=TILE, num_warps=WARPS, num_stages=STAGES,
+        )  # fmt: skip
+    return found, count
+
+
+@triton.jit
+def _within(  # type: ignore[no-untyped-def]
+    x, lengths, centers, radii, bounds, starts, ids, found, count,
+    first, size, room, d: tl.constexpr, K: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    q = tl.program_id(0)
+    i = tl.arange(0, TILE)
+    k = tl.arange(0, K)
+    inside = i < size
+    row = q * size + i
+    own = (first + q).to(tl.int64)
+    here = (own * size + i) * d
+    bound = tl.load(bounds + row, mask=inside, other=-1.0)
+    bound = tl.where(bound >= 0, bound, float("-inf"))
+    z = tl.load(x + here[:, None] + k[None, :], mask=inside[:, None], other=0.0)
+    for t in range(tl.load(starts + q), tl.load(starts + q + 1)):
+        cell = tl.load(ids + t).to(tl.int64)
+        place = cell * size + i
+        product = tl.zeros([TILE, TILE], dtype=tl.float32)
+        away = tl.zeros([TILE], dtype=tl.float32)
+        for a in tl.static_range(0, d, K):
+            if d > K:
+                z = tl.load(
+                    x + here[:, None] + (a + k)[None, :], mask=inside[:, None], other=0
+                )
+            there = tl.load(centers + cell * d + a + k)
+            shift = (there - tl.load(centers + own * d + a + k)).to(tl.float32)
+            y = tl.load(
+                x + place[:, None] * d + (a + k)[None, :], mask=inside[:, None], other=0
+            )
+            gap = z - shift[None, :]  # from the other center
+            away += tl.sum(gap * gap, 1)
+            product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
+        loss = LOSS * tl.sqrt(away) * tl.load(radii + cell) + SINGLE * away
+        limit = bound - away + loss
+        length = tl.load(lengths + place, mask=inside, other=FAR)
+        score = length[None, :] - 2.0 * product
+        if tl.max((tl.min(score, 1) <= limit).to(tl.int32), 0) > 0:
+            kept = score <= limit[:, None]
+            slot = count + row[:, None] + tl.zeros([TILE, TILE], dtype=tl.int32)
+            at = tl.atomic_add(slot, 1, mask=kept)
+            to = found + row[:, None].to(tl.int64) * room + at
+            points = place[None, :] + tl.zeros([TILE, TILE], dtype=tl.int64)
+            tl.store(to, points.to(found.dtype.element_ty), mask=kept & (at < room))
+
+
+def product(S: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Return S v, the same bits every time."""
+    v = v.contiguous()
+    out = torch.empty_like(v)
+    if v.ndim > 1:
+        _rows_times(S, v, out, v, False)
+        return out
+    n = S.shape[0]
+    K = 16 if S.values().shape[0] <= 24 * n else 32
+    R = 1024 // K
+    with torch.cuda.device_of(v):
+        _product[(triton.cdiv(n, R),)](
+            S.crow_indices(), S.col_indices(), S.values(), v, out, n, R=R, K=K
+        )
+    return out
+
+
+@triton.jit
+def _product(  # type: ignore[no-untyped-def]
+    crow, columns, values, v, out, n, R: tl.constexpr, K: tl.constexpr
+):
+    i = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
+    e = tl.arange(0, K)
+    begin = tl.load(crow + i, mask=i < n, other=0)
+    end = tl.load(crow + i + 1, mask=i < n, other=0)
+    longest = tl.max(end - begin, 0)
+    total = tl.zeros([R, K], dtype=v.dtype.element_ty)
+    for s in range(0, longest, K):
+        at = begin[:, None] + (s + e)[None, :]
+        inside = at < end[:, None]
+        j = tl.load(columns + at, mask=inside, other=0)
+        w = tl.load(values + at, mask=inside, other=0.0)
+        total += w * tl.load(v + j, mask=inside, other=0.0)
+    tl.store(out + i, tl.sum(total, 1), mask=i < n)
+
+
+def three_term(
+    S: torch.Tensor, X: torch.Tensor, Y: torch.Tensor, terms: torch.Tensor
+) -> None:
+    """Put a S Y + b Y + c X in the place of X, with a, b and c in `terms`."""
+    _rows_times(S, Y, X, terms, True)
+
+
+def _rows_times(
+    S: torch.Tensor, Y: torch.Tensor, X: torch.Tensor, terms: torch.Tensor, add: bool
+) -> None:
+    n, width = Y.shape
+    WIDTH = triton.next_power_of_2(width)
+    with torch.cuda.device_of(Y):
+        _times[(n,)](
+            S.crow_indices(), S.col_indices(), S.values(), X, Y, terms, width,
+            ADD=add, WIDTH=WIDTH, K=INDICES, num_warps=1 if WIDTH <= 64 else 4,
+        )  # fmt: skip
+
+
+@triton.jit
+def _times(  # type: ignore[no-untyped-def]
+    crow, columns, values, X, Y, terms, width: tl.constexpr,
+    ADD: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0).to(tl.int64)
+    q = tl.arange(0, WIDTH)
+    e = tl.arange(0, K)
+    total = tl.zeros([WIDTH], dtype=Y.dtype.element_ty)
+    end = tl.load(crow + i + 1)
+    for s in range(tl.load(crow + i), end, K):
+        inside = s + e < end
+        j = tl.load(columns + s + e, mask=inside, other=0).to(tl.int64)
+        w = tl.load(values + s + e, mask=inside, other=0.0)
+        y = tl.load(
+            Y + j[:, None] * width + q[None, :],
+            mask=inside[:, None] & (q < width)[None, :],
+            other=0.0,
+        )
+        total += tl.sum(w[:, None] * y, 0)
+    if ADD:
+        y = tl.load(Y + i * width + q, mask=q < width, other=0.0)
+        x = tl.load(X + i * width + q, mask=q < width, other=0.0)
+        a, b, c = tl.load(terms), tl.load(terms + 1), tl.load(terms + 2)
+        total = a * total + b * y + c * x
+    tl.store(X + i * width + q, total, mask=q < width)
+
+
+def mirrored(S: torch.Tensor) -> bool:
+    """Tell whether a canonical CSR tensor equals its transpose to the bit."""
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    if values.shape[0] == 0:
+        return True
+    wrong = torch.zeros(1, dtype=torch.int32, device=values.device)
+    longest = int(crow.diff().max())
+    with torch.cuda.device_of(values):
+        _mirrored[(S.shape[0],)](
+            crow, columns, values, wrong, longest.bit_length() + 1, K=64, num_warps=2
+        )
+    return not bool(wrong)
+
+
+@triton.jit
+def _mirrored(crow, columns, values, wrong, turns, K: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.program_id(0)
+    e = tl.arange(0, K)
+    end = tl.load(crow + i + 1)
+    for s in range(tl.load(crow + i), end, K):
+        inside = s + e < end
+        j = tl.load(columns + s + e, mask=inside, other=0)
+        w = tl.load(values + s + e, mask=inside, other=0.0)
+        low = tl.load(crow + j, mask=inside, other=0)
+        high = tl.load(crow + j + 1, mask=inside, other=0)
+        last = high
+        for _ in range(turns):  # the first entry of row j that is not before i
+            middle = (low + high) // 2
+            more = low < high
+            there = tl.load(columns + middle, mask=inside & more, other=0)
+            before = more & (there < i)
+            low = tl.where(before, middle + 1, low)
+            high = tl.where(more & (there >= i), middle, high)
+        known = inside & (low < last)
+        there = tl.load(columns + low, mask=known, other=-1)
+        other = tl.load(values + low, mask=known, other=0.0)
+        bad = inside & ((there != i) | (other != w))
+        if tl.max(bad.to(tl.int32), 0) > 0:
+            tl.store(wrong, 1)
+
+
+def squared(S: torch.Tensor) -> torch.Tensor:
+    """Return the entries of S^2 on the pattern of S, symmetric to the bit."""
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    out = torch.empty_like(values)
+    rows = torch.repeat_interleave(
+        torch.arange(S.shape[0], dtype=columns.dtype, device=crow.device), crow.diff()
+    )
+    with torch.cuda.device_of(values):
+        _squared[(values.shape[0],)](
+            crow, columns, values, rows, out, K=INDICES, num_warps=1
+        )
+    return out
+
+
+@triton.jit
+def _squared(crow, columns, values, rows, out, K: tl.constexpr):  # type: ignore[no-untyped-def]
+    place = tl.program_id(0).to(tl.int64)
+    i, j = tl.load(rows + place), tl.load(columns + place)
+    low, high = tl.minimum(i, j), tl.maximum(i, j)  # so that (j, i) is the same sum
+    e = tl.arange(0, K)
+    total = tl.zeros([K], dtype=values.dtype.element_ty)
+    end, last = tl.load(crow + low + 1), tl.load(crow + high + 1)
+    for s in range(tl.load(crow + low), end, K):
+        here = tl.load(columns + s + e, mask=s + e < end, other=-1)
+        w = tl.load(values + s + e, mask=s + e < end, other=0.0)
+        for t in range(tl.load(crow + high), last, K):
+            there = tl.load(columns + t + e, mask=t + e < last, other=-2)
+            v = tl.load(values + t + e, mask=t + e < last, other=0.0)
+            same = here[:, None] == there[None, :]
+            total += tl.sum(tl.where(same, w[:, None] * v[None, :], 0.0), 1)
+    tl.store(out + place, tl.sum(total, 0))
