@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from array_api_compat import array_namespace
+from array_api_compat import device as where
 from scipy.sparse import csr_array, issparse
 
 from bistochastic.backends.costs import DenseCosts, Part, Pattern, TableCosts
@@ -37,7 +39,7 @@ class Candidates:
     recall: float = 1.0
 
 
-def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
+def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact", device=None):
     """Choose the candidates of points by their squared distances, Eq. (6).
 
     Parameters
@@ -54,6 +56,8 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
         Threads of the search.
     neighbors : str or float, default="exact"
         Which search, as `neighbors_of` takes it.
+    device : Device, optional
+        Where points on a device lie.
 
     Returns
     -------
@@ -62,16 +66,20 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact"):
     """
     n = points.X.shape[0]
     if wanted is None and n <= ALL:
-        return Candidates(_all_pairs(squared_distances(points), loops))
+        return Candidates(_all_pairs(squared_distances(points.host()), loops))
     others = max(k + 1, WIDE * k if wanted is None else wanted) - loops
     others = min(others, n - 1)
-    fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
-    found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
+    if device is None:
+        fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
+        found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
+    else:
+        found = device.neighbors(points, others, neighbors)
     columns, costs = found.columns, found.costs
-    rows = np.arange(n, dtype=columns.dtype)
+    xp = array_namespace(costs)
+    rows = xp.arange(n, dtype=columns.dtype, device=where(costs))
     if loops:
-        columns = np.concatenate([rows[:, None], columns], axis=1)
-        costs = np.concatenate([np.zeros((n, 1)), costs], axis=1)
+        columns = xp.concat([rows[:, None], columns], axis=1)
+        costs = xp.concat([xp.zeros_like(costs[:, :1]), costs], axis=1)
     table = TableCosts([Part(rows, columns, costs, Pattern(columns))], n)
     left_out = wanted is None and others < n - 1
     limited = columns.shape[1] if left_out else 0
@@ -272,8 +280,12 @@ def distinct(costs):
     """
     from scipy.sparse.csgraph import connected_components
 
-    same = costs.weigh(lambda m: (m == 0).astype(float)).symmetrized().pattern()
+    same = costs.weigh(_equal).symmetrized().pattern()
     return connected_components(same, directed=False)[0]
+
+
+def _equal(m):
+    return array_namespace(m).astype(m == 0, m.dtype)
 
 
 def _all_pairs(D, loops):

@@ -54,7 +54,10 @@ def numbered(labels):
     array of int of shape (n,)
         0, 1, ... in the order in which they turn up.
     """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]
+    if not 0 <= labels.min(initial=0) <= labels.max(initial=0) <= labels.size:
+        labels = np.unique(labels, return_inverse=True)[1]
+    first = np.full(labels.max(initial=0) + 1, labels.size)
+    first[labels[::-1]] = np.arange(labels.size)[::-1]  # the last one stays
+    rank = np.empty_like(first)
+    rank[np.argsort(first, kind="stable")] = np.arange(first.size)
+    return rank[labels]

@@ -184,18 +184,31 @@ def _hold_tensor(S, wanted):
             f"{name} is a tensor of layout {S.layout}; dense and CSR tensors can be "
             f"used. Convert it with {name}.to_sparse_csr()."
         )
-    from bistochastic.backends.torch_csr import TorchCsr, from_scipy, to_scipy
+    from bistochastic.backends.torch_csr import (
+        TorchCsr,
+        canonical,
+        from_scipy,
+        indexed,
+        to_scipy,
+    )
 
     _check_shape(S.shape, name)
     bits = _bits(S.dtype, array_namespace(S), name)
     dtype = torch.float32 if bits == 32 else torch.float64
+    index = S.crow_indices().dtype
     S = S.to(torch.float64)
-    held, unit = _checked_csr(to_scipy(S), bits, wanted)
-    held = from_scipy(held, S)
+    if canonical(S, signed=wanted.signed, largest=LARGEST[64]):
+        held, unit = indexed(S), 1.0
+    else:  # what is wrong is found, or mended, on the CPU
+        held, unit = _checked_csr(to_scipy(S), bits, wanted)
+        held = from_scipy(held, S.device, S.dtype)
 
     def restore(M):
-        shared = M.col_indices().data_ptr() == held.col_indices().data_ptr()
-        return (M.clone() if shared else M).to(dtype)
+        made = indexed(M.to(dtype), index)
+        shared = made.col_indices().data_ptr() in (
+            part.col_indices().data_ptr() for part in (S, held)
+        )
+        return made.clone() if shared else made
 
     return Held(TorchCsr(held), restore, bits, unit)
 

@@ -147,6 +147,15 @@ def check_jobs(name, value):
         )
 
 
+def check_device(name, value):
+    """Refuse what does not name a device; whether it is there is seen later."""
+    if not (value is None or isinstance(value, str) or hasattr(value, "type")):
+        raise InputError(
+            f"{name}={value!r}: {name} must be None or a device of torch, such as "
+            "'cuda' or 'cuda:1'."
+        )
+
+
 def check_seed(name, value):
     """Refuse what does not start a random generator."""
     from sklearn.utils import check_random_state

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 from scipy.sparse import csr_array
 
 from bistochastic.backends.csr import Csr, compiled
@@ -28,6 +28,7 @@ class DenseCosts:
         self._M = M
         self._xp = array_namespace(M)
         self.n: int = M.shape[0]
+        self._graph = table_graph(M)
 
     def vector(self, values: Any) -> Any:
         """Return `values` in the type and on the device of the costs."""
@@ -74,17 +75,27 @@ class DenseCosts:
             ]
         )
 
+    def native(self) -> Any:
+        """Return the array."""
+        return self._M
+
+    def beside(self, costs: Any) -> Any:
+        """Return other costs, of NumPy arrays, where these lie."""
+        return self.table(1).beside(costs)
+
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates (None for all in order) and costs, on the CPU."""
         return [(np.arange(self.n), None, on_cpu(self._M))]
 
     def table(self, m: int) -> "TableCosts":
         """Return the m cheapest candidates of each row as a table, loops first."""
-        M = on_cpu(self._M)
-        ranked = np.where(np.eye(self.n, dtype=bool) & np.isfinite(M), -1.0, M)
-        columns = np.argsort(ranked, axis=1, kind="stable")[:, :m]
-        values = np.take_along_axis(M, columns, axis=1)
-        return TableCosts([Part(np.arange(self.n), columns, values)], self.n)
+        xp, M = self._xp, self._M
+        rows = xp.arange(self.n, device=device(M))
+        loops = (rows[:, None] == rows[None, :]) & xp.isfinite(M)
+        ranked = xp.where(loops, -xp.ones_like(M), M)
+        columns = xp.argsort(ranked, axis=1, stable=True)[:, :m]
+        values = xp.take_along_axis(M, columns, axis=1)
+        return TableCosts([Part(rows, columns, values)], self.n, self._graph)
 
     def dot(self, rows: Self, u: Any = None) -> float:
         """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
@@ -140,6 +151,15 @@ class Part:
     columns: Any
     values: Any
     pattern: Any = None
+
+
+def table_graph(values: Any) -> Any:
+    """Return the holder of graphs that are made of tables of such arrays."""
+    if is_torch_array(values):
+        from bistochastic.backends.torch_csr import TorchCsr
+
+        return TorchCsr
+    return Csr
 
 
 class TableCosts:
@@ -246,6 +266,30 @@ class TableCosts:
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
         return self._summed(lambda values: values**2)
+
+    def remade(self, rule: Callable[..., Any]) -> Self:
+        """Return the table with columns and values that `rule` makes of each part."""
+        parts = []
+        for part in self.parts:
+            columns, values = rule(part.rows, part.columns, part.values)
+            pattern = None if part.pattern is None else Pattern(columns, once=True)
+            parts.append(Part(part.rows, columns, values, pattern))
+        return self._with(parts)
+
+    def beside(self, costs: Any) -> Any:
+        """Return other costs, of NumPy arrays, where these lie."""
+        first = self.parts[0].values
+        if isinstance(first, np.ndarray):
+            return costs
+        xp, to = self._xp, {"device": device(first)}
+        return self._with(
+            Part(
+                xp.asarray(part.rows, **to),
+                xp.asarray(part.columns, **to),
+                xp.asarray(part.values, dtype=first.dtype, **to),
+            )
+            for part in costs.parts
+        )
 
     def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
         """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""

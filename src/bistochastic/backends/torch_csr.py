@@ -136,7 +136,7 @@ class TorchCsr:
         kernels = bodies(self._S)
         if kernels is None:
             S = Csr(self.pattern()).supported().native()
-            return type(self)(from_scipy(S, self._S))
+            return type(self)(from_scipy(S, self._S.device, self._S.dtype))
         values = self._S.values() * kernels.squared(self._S).sqrt()
         return type(self)(self._with(values)._kept(values > 0))
 
@@ -385,9 +385,7 @@ def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tenso
         if apart.shape[0] == 0:
             return root
         i, j = i[apart], j[apart]
-        root = root.scatter_reduce(
-            0, torch.maximum(i, j), torch.minimum(i, j), "amin"
-        )
+        root = root.scatter_reduce(0, torch.maximum(i, j), torch.minimum(i, j), "amin")
         while True:
             above = root[root]
             if torch.equal(above, root):
@@ -465,21 +463,77 @@ def conjugate_gradients(
     return x
 
 
+def canonical(S: torch.Tensor, *, signed: bool, largest: float) -> bool:
+    """Tell whether a CSR tensor can be used as it is, without a look from the CPU.
+
+    Parameters
+    ----------
+    S : torch.Tensor of shape (n, n)
+        CSR, doubles.
+    signed : bool
+        Whether any real numbers will do; if not, positive ones.
+    largest : float
+        Beyond it, or below its inverse, entries have to be rescaled.
+
+    Returns
+    -------
+    bool
+        Whether indices are sorted and in range, entries too, and S symmetric to the
+        bit. Always False where there are no compiled bodies.
+    """
+    kernels = bodies(S)
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    n, size = S.shape[0], values.shape[0]
+    if kernels is None or size == 0:
+        return False
+    ends = (
+        int(crow[0]) == 0 and int(crow[-1]) == size and bool((crow.diff() >= 0).all())
+    )
+    low, high = torch.aminmax(columns)
+    if not (ends and int(low) >= 0 and int(high) < n):
+        return False
+    rising = columns[1:] > columns[:-1]
+    begins = crow[(crow > 0) & (crow < size)].to(torch.int64)
+    rising[begins - 1] = True  # a row may begin anywhere
+    least, most = (float(x) for x in torch.aminmax(values))  # NaN if there is one
+    if signed:
+        proper = -largest <= least and most <= largest
+    else:
+        proper = 1 / largest <= least and most <= largest
+    return proper and bool(rising.all()) and kernels.mirrored(S)
+
+
+def indexed(S: torch.Tensor, kind: torch.dtype | None = None) -> torch.Tensor:
+    """Return a CSR tensor with indices of a type; by default the smallest."""
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    if kind is None:
+        small = max(values.shape[0], S.shape[0]) < 2**31
+        kind = torch.int32 if small else torch.int64
+    if kind is crow.dtype:
+        return S
+    return torch.sparse_csr_tensor(
+        crow.to(kind), columns.to(kind), values, size=S.shape, check_invariants=False
+    )
+
+
 def to_scipy(S: torch.Tensor) -> csr_array:
     """Return a torch CSR tensor as a SciPy CSR array, without a copy on the CPU."""
     parts = (S.values(), S.col_indices(), S.crow_indices())
     return csr_array(tuple(p.cpu().numpy() for p in parts), shape=(len(S), len(S)))
 
 
-def from_scipy(S: csr_array, like: torch.Tensor) -> torch.Tensor:
-    """Return a SciPy CSR array as a torch CSR tensor beside `like`."""
-    index = like.crow_indices().dtype
+def from_scipy(
+    S: csr_array, device: torch.device, kind: torch.dtype, index: Any = None
+) -> torch.Tensor:
+    """Return a SciPy CSR array as a torch CSR tensor on a device."""
+    if index is None:
+        index = torch.int32 if max(S.nnz, S.shape[0]) < 2**31 else torch.int64
     return torch.sparse_csr_tensor(
         torch.from_numpy(S.indptr).to(index),
         torch.from_numpy(S.indices).to(index),
-        torch.from_numpy(S.data).to(like.dtype),
+        torch.from_numpy(S.data).to(kind),
         size=S.shape,
-        device=like.device,
+        device=device,
         check_invariants=False,
     )
 

@@ -203,7 +203,7 @@ def neighbors(
         )
     recall = 1.0
     if sample is not None:
-        asked, true, last = sample
+        asked, _, last = sample
         near = costs[asked] <= last[:, None] * (1 + 1e-12)
         recall = float(near.to(torch.float64).mean())
     return columns, _in_range(costs), recall
@@ -249,9 +249,7 @@ def _searched(
             break
         bounds = torch.where(count > room, bounds, -1.0)
         found, count = text(cells, rows, bounds, *lists(rows, bounds), room)
-        again = measured(
-            X, numbers[some], _numbers(cells, found[some], count[some]), m
-        )
+        again = measured(X, numbers[some], _numbers(cells, found[some], count[some]), m)
         best[0][some], best[1][some] = again
         bounds = _better(cells, bounds, best[1])
     return best, (count > room) | torch.isinf(best[1][:, -1])

@@ -6,8 +6,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, diags_array, issparse
 
+from bistochastic.backends.device import (
+    as_tensor,
+    checked_tensor,
+    device_of,
+    fetched,
+)
 from bistochastic.cluster.base import GraphClusterer, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
@@ -31,6 +38,7 @@ from bistochastic.parameters import (
     Count,
     Fraction,
     Positive,
+    check_device,
     check_jobs,
     check_metric,
     check_seed,
@@ -41,6 +49,7 @@ from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 HEAVIER = 1.05  # learned edges are, in the first graph, than others
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
+SINGLES = 1e-5  # error of row sums of singles
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 
 
@@ -210,13 +219,22 @@ class ANCMM(GraphClusterer):
         Threads, as scikit-learn counts them; all by default.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
+    device : str or torch.device, optional
+        Where to run, such as "cuda" or "cuda:1"; needs ``pip install
+        'bistochastic[gpu]'``. By default where X lies: tensors on a GPU are clustered
+        there, all else on the CPU by compiled loops ("cpu" is torch on the CPU, to
+        try what runs on a GPU). There "auto" `neighbors` are exact up to n^2 d = 1e14.
+    precision : {"double", "single"}, default="double"
+        Numbers of the graph, with a device. In singles row sums are right to 1e-5, or
+        `tol` if that is more, and points at the border of two clusters may change.
     verbose : int, default=0
         Whether to print a line for each step.
 
     Attributes
     ----------
     labels_ : array of int of shape (n_samples,)
-        The cluster of each point, numbered by first appearance.
+        The cluster of each point, numbered by first appearance; a tensor on the device
+        of X if X is a tensor. All else is NumPy and SciPy.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The doubly stochastic graph: of all steps the first whose number of components
         is nearest to `n_clusters`.
@@ -315,6 +333,8 @@ class ANCMM(GraphClusterer):
         "tol": Fraction(),
         "n_jobs": check_jobs,
         "random_state": check_seed,
+        "device": check_device,
+        "precision": Choice("double", "single"),
         "verbose": Count(0, True, False),
     }
 
@@ -338,6 +358,8 @@ class ANCMM(GraphClusterer):
         tol=1e-8,
         n_jobs=None,
         random_state=None,
+        device=None,
+        precision="double",
         verbose=0,
     ):
         self.n_clusters = n_clusters
@@ -357,6 +379,8 @@ class ANCMM(GraphClusterer):
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     @classmethod
@@ -424,9 +448,9 @@ class ANCMM(GraphClusterer):
                 "one alpha."
             )
         problem, _ = self._again(self._same(X))
-        found = Embedding(self.embedding_, np.empty(0), Status.CONVERGED, 0)
-        if problem.order is not None:
-            found = replace(found, F=found.F[problem.order])
+        F = self.embedding_ if problem.order is None else self.embedding_[problem.order]
+        F = problem.costs.vector(F)
+        found = Embedding(F, np.empty(0), Status.CONVERGED, 0)
         m = problem.costs.plus(self.penalty_, _used(found, problem.unit))
         rows = problem.weights(m)
         made = self._making().mapped(problem, m, rows)
@@ -467,8 +491,9 @@ class ANCMM(GraphClusterer):
         1.0
         """
         X = self._same(X)
-        n = self.labels_.size
-        own = csr_array((np.ones(n), (np.arange(n), self.labels_)))
+        labels = on_cpu(self.labels_)
+        n = labels.size
+        own = csr_array((np.ones(n), (np.arange(n), labels)))
         if self.n_clusters_ == 1:
             return own
         problem, making = self._again(X)
@@ -486,7 +511,7 @@ class ANCMM(GraphClusterer):
     def _check_pairs(self, S):
         """Raise if the learned edges are no heavier than others in the first graph."""
         learned = self.affinity_matrix_ - diags_array(self.affinity_matrix_.diagonal())
-        along = learned.multiply(S).sum() * self.labels_.size**2
+        along = learned.multiply(S).sum() * self.labels_.shape[0] ** 2
         if along < HEAVIER * learned.sum() * S.sum():
             raise InputError(
                 "X is not the data of `fit`: the neighbors in the learned graph are "
@@ -496,7 +521,12 @@ class ANCMM(GraphClusterer):
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
         making = self._making(self._floor(X.shape[0], self.n_clusters_))
-        problem, _ = refined(self._problem(X), self.refine_, making)
+        self._place = device_of(self.device, X, single=self.precision == "single")
+        try:
+            base = self._problem(self._placed_there(X))
+        finally:
+            del self._place
+        problem, _ = refined(base, self.refine_, making)
         if not np.allclose(_spread(problem), self.alpha_, rtol=1e-6, atol=0.0):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
@@ -516,12 +546,52 @@ class ANCMM(GraphClusterer):
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
 
+    def _validated(self, X, reset):
+        """Return the data as the fit wants them: on a device, or NumPy and SciPy."""
+        tensor = is_torch_array(X)
+        if not reset:  # for this the CPU is fast enough
+            return super()._validated(fetched(X) if tensor else X, reset)
+        self._place = device_of(self.device, X, single=self.precision == "single")
+        self._from = X.device if tensor else None
+        if self._place is None and self.precision == "single":
+            raise InputError(
+                'precision="single" goes with a device; on the CPU graphs are of '
+                "doubles."
+            )
+        if not tensor:
+            return self._placed_there(super()._validated(X, reset))
+        if self._place is None or self.metric in PAIRS:
+            return self._placed_there(super()._validated(fetched(X), reset))
+        X = checked_tensor(X)
+        self.n_features_in_ = X.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        return self._placed_there(X)
+
+    def _placed_there(self, X):
+        """Move points to the device, if its search knows the metric."""
+        if self._place is None or self.metric not in SQUARED or issparse(X):
+            return X
+        X = self._place.array(X)
+        return X if X.shape[0] >= MANY else X.double()
+
     def _kinds(self, X):
         shape = getattr(X, "shape", (0,))
         many = self.metric in SQUARED[:3] and not issparse(X) and shape[0] >= MANY
         return (np.float64, np.float32) if many else np.float64
 
     def _learn(self, X):
+        try:
+            if self._place is None:
+                learned, said = self._learned(X)
+            else:
+                learned, said = self._place.patiently(lambda: self._learned(X))
+            if self._from is not None:
+                learned["labels_"] = as_tensor(learned["labels_"], self._from)
+        finally:
+            del self._place, self._from
+        return learned, said
+
+    def _learned(self, X):
         n, c = X.shape[0], self._number(X)
         if c > n:
             raise InputError(
@@ -529,7 +599,9 @@ class ANCMM(GraphClusterer):
             )
         watch = Watch(self, X)
         if n == 1:
-            points = None if self.metric in PAIRS else Points.of(X, self.metric)
+            points = None
+            if self.metric not in PAIRS:
+                points = Points.of(X if issparse(X) else on_cpu(X), self.metric)
             base = Problem(None, None, 1, 1.0, points)
         else:
             base = self._problem(X, c)
@@ -540,11 +612,12 @@ class ANCMM(GraphClusterer):
             self._run(problem, refine, c, floor, watch) for problem, refine in variants
         ]
         watch.end()
-        best, agreement = medoid([learned["labels_"] for learned, _ in runs])
-        learned, said = runs[best]
+        found = [learned["labels_"] for learned, *_ in runs]
+        best, agreement = medoid(found)
+        learned, said, fitted = runs[best]
+        learned |= fitted()
         others = np.delete(agreement[best], best)
         learned["stability_"] = float(others.mean()) if others.size else 1.0
-        found = [run["labels_"] for run, _ in runs]
         learned["agreement_"] = steady(found[best], found[:best] + found[best + 1 :])
         learned["trials_"] = [
             {
@@ -555,13 +628,16 @@ class ANCMM(GraphClusterer):
                 "agreement": float(agreement[at, best]),
                 "kept": at == best,
             }
-            for at, (run, _) in enumerate(runs)
+            for at, (run, *_) in enumerate(runs)
         ]
         said += unfound(self.neighbors, base.recall) + uneven(self.metric, X)
         return learned, said
 
     def _run(self, problem, refine, c, floor, watch):
-        """Run the loop on one problem; return the fitted attributes and warnings."""
+        """Run the loop on one problem.
+
+        Return what is compared with other runs, warnings, and what makes the rest.
+        """
         n = problem.costs.n if problem.costs is not None else 1
         making = self._making(floor)
         problem, refine = refined(problem, refine, making)
@@ -590,8 +666,16 @@ class ANCMM(GraphClusterer):
                 watch.note(step, history)
         for record in history:
             record["recall"] = problem.recall
-        learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
-        return learned, remarks(self, c, step, history, problem.limited)
+        learned = {
+            "labels_": self._labels(step, problem, c),
+            "n_neighbors_": None if self.metric == "affinity" else problem.k,
+            "refine_": refine,
+            "n_components_": step.number,
+            "history_": history,
+            "n_iter_": len(history),
+        }
+        said = remarks(self, c, step, history, problem.limited)
+        return learned, said, partial(fitted, step)
 
     def _number(self, X):
         """Return how many clusters are wanted."""
@@ -603,7 +687,7 @@ class ANCMM(GraphClusterer):
                 "number, or that of estimate_n_clusters."
             )
         seed = self.random_state
-        return estimate_n_clusters(X, random_state=seed).n_clusters
+        return estimate_n_clusters(on_cpu(X), random_state=seed).n_clusters
 
     def _floor(self, n, c):
         """Return the smallest size of a cluster."""
@@ -621,7 +705,7 @@ class ANCMM(GraphClusterer):
         """Return the problem for the largest number of neighbors that is tried."""
         loops = self.self_neighbor is True
         if self.metric == "affinity":
-            return of_graph(X, self._making().scale, loops=loops)
+            return of_graph(X, self._making().scale, loops=loops, device=self._place)
         options = {
             "candidates": self.candidates,
             "alpha": self.alpha,
@@ -629,13 +713,14 @@ class ANCMM(GraphClusterer):
             "loops": loops,
             "n_jobs": self.n_jobs,
             "neighbors": self.neighbors,
+            "device": self._place,
         }
         k = self.n_neighbors if c is not None else self.n_neighbors_
         c = int(self.n_clusters_) if c is None else c
         most = max(grid(X.shape[0], c))
         order = None
         if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
-            X, order = _ordered(X)
+            X, order = _ordered(X, self._place)
         while True:
             try:
                 made = of_data(X, c, n_neighbors=k, most=most, **options)
@@ -689,66 +774,72 @@ class ANCMM(GraphClusterer):
             self.self_neighbor,
             self.graph_update,
             self.scaling,
-            self.tol,
+            self._tol,
             affine=self.metric == "affinity",
             floor=floor or 1,
             together=self.exact and floor is not None,
         )
 
+    @property
+    def _tol(self):
+        """The error of row sums that the numbers of the graph allow."""
+        return self.tol if self.precision == "double" else max(self.tol, SINGLES)
+
+    def _labels(self, step, problem, c):
+        """Return the labels of a step, in the order of the data."""
+        if c == 1:
+            return np.zeros_like(step.labels)
+        if problem.order is None:
+            return step.labels
+        return numbered(step.labels[inverse(problem.order)])
+
     def _fitted(self, step, problem, refine, c):
         """Return the attributes of an estimator that stops with this step."""
-        graph, labels, found = step.graph, step.labels, step.found
+        graph, found, order = step.graph, step.found, problem.order
         if found is None:
-            found = ky_fan(graph.S, c, labels, rng=self._generator())
-        if c == 1:
-            labels = np.zeros_like(labels)
-        affine = self.metric == "affinity"
-        made = {
+            found = ky_fan(graph.S, c, step.labels, rng=self._generator())
+        labels = self._labels(step, problem, c)
+        place = slice(None) if order is None else inverse(order)
+        pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
+        points = problem.points
+        if points is not None and order is not None:
+            points = points.at(place)
+        S = graph.S if order is None else graph.S.part(place)
+        return {
             "labels_": labels,
-            "affinity_matrix_": graph.S.entries(0.0),
-            "scaling_": on_cpu(graph.u),
-            "embedding_": on_cpu(found.F),
+            "affinity_matrix_": S.entries(0.0),
+            "scaling_": on_cpu(graph.u)[place],
+            "embedding_": on_cpu(found.F)[place],
             "n_components_": step.number,
             "n_clusters_": int(labels.max()) + 1,
-            "n_neighbors_": None if affine else problem.k,
+            "n_neighbors_": None if self.metric == "affinity" else problem.k,
             "refine_": refine,
-            "alpha_": on_cpu(problem.alpha) * np.ones(labels.size),
+            "alpha_": (on_cpu(problem.alpha) * np.ones(labels.size))[place],
             "penalty_": step.lam,
-            "bridges_": np.array(graph.bridges, dtype=np.int64).reshape(-1, 2),
-            "converged_": step.number == c and graph.residual <= self.tol,
-            "_points": problem.points,
+            "bridges_": pairs if order is None else order[pairs],
+            "converged_": step.number == c and graph.residual <= self._tol,
+            "_points": points and points.host(),
             "_n_others": problem.k - (self.self_neighbor is True),
         }
-        return made if problem.order is None else _back(made, problem.order)
 
 
-def _ordered(X):
+def _ordered(X, device):
     """Return points so that neighbors mostly stand close by, and their order.
 
     What a loop over edges needs is then mostly in the cache.
     """
-    order = leaves(X)
-    return X[order], order
+    order = leaves(X) if device is None else device.order(X)
+    return X[order], on_cpu(order)
+
+
+def inverse(order):
+    """Return the place of each number in an order of all."""
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return place
 
 
 def _spread(problem):
     """Return the alpha of each row, in the order of the data."""
     alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
-    return alpha if problem.order is None else alpha[np.argsort(problem.order)]
-
-
-def _back(made, order):
-    """Return fitted attributes in the order of the data."""
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    for name in ("labels_", "scaling_", "embedding_", "alpha_"):
-        made[name] = made[name][place]
-    made["labels_"] = numbered(made["labels_"])
-    S = made["affinity_matrix_"][place]
-    S.indices = order.astype(S.indices.dtype)[S.indices]
-    S.has_sorted_indices = False
-    S.sort_indices()
-    made["affinity_matrix_"] = S
-    made["bridges_"] = order[made["bridges_"]]
-    made["_points"] = made["_points"].at(place)
-    return made
+    return alpha if problem.order is None else alpha[inverse(problem.order)]

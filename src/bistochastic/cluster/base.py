@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
@@ -16,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from bistochastic import candidates
 from bistochastic.backends.csr import using
-from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError, InputTypeError, listed, several
 from bistochastic.core.progress import Progress, tell
 from bistochastic.core.run import run
 from bistochastic.core.threads import safely
@@ -193,6 +195,11 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _validated(self, X, reset):
         X = unmasked(X)
+        if is_torch_array(X) and X.device.type != "cpu":
+            raise InputTypeError(
+                f"X lies on {X.device}, and {type(self).__name__} runs on the CPU; "
+                "pass X.cpu(). ANCMM runs on devices."
+            )
         square = self.metric in PAIRS and reset
         if square and hasattr(X, "columns") and not X.index.equals(X.columns):
             raise InputError(
@@ -288,32 +295,34 @@ class GraphClusterer(Clusterer):
         X = self._validated(X, reset=False)
         if self.metric == "affinity":
             return self._shares(X)
-        k = max(1, min(self._n_others, self.labels_.size - 1))
+        labels = on_cpu(self.labels_)
+        k = max(1, min(self._n_others, labels.size - 1))
         if self.metric == "precomputed":
             tables = _tables(X, k)
         else:
-            m = min(k + 1, self.labels_.size)
+            m = min(k + 1, labels.size)
             with safely():
                 found = nearest_to(self._points, self._placed(X), m, n_jobs=self.n_jobs)
             tables = [(np.arange(X.shape[0]), *found)]
-        P = np.zeros((X.shape[0], int(self.labels_.max()) + 1))
+        P = np.zeros((X.shape[0], int(labels.max()) + 1))
         for rows, columns, costs in tables:
             weights = self._weights(costs, k)
             for column, weight in zip(columns.T, weights.T, strict=True):
-                P[rows, self.labels_[column]] += weight
+                P[rows, labels[column]] += weight
             same = costs[:, 0] == 0
             P[rows[same]] = 0.0
-            P[rows[same], self.labels_[columns[same, 0]]] = 1.0
+            P[rows[same], labels[columns[same, 0]]] = 1.0
         return P
 
     def _same(self, X):
         """Check and return the data of `fit`."""
         check_is_fitted(self, "labels_")
         X = self._validated(X, reset=False)
-        if X.shape[0] != self.labels_.size:
+        n = self.labels_.shape[0]
+        if X.shape[0] != n:
             raise InputError(
-                f"X has {X.shape[0]} rows, but `fit` saw {self.labels_.size}; this is "
-                "about the data of `fit`."
+                f"X has {X.shape[0]} rows, but `fit` saw {n}; this is about the data "
+                "of `fit`."
             )
         points = getattr(self, "_points", None)
         if points is not None and _apart(points.X, self._placed(X)):
@@ -329,7 +338,8 @@ class GraphClusterer(Clusterer):
         return _weights(costs, k)
 
     def _shares(self, A):
-        indicator = np.eye(int(self.labels_.max()) + 1)[self.labels_]
+        labels = on_cpu(self.labels_)
+        indicator = np.eye(int(labels.max()) + 1)[labels]
         largest = (A.data if issparse(A) else A).max(initial=0.0)
         P = np.asarray((A / (largest or 1.0)) @ indicator)
         total = P.sum(axis=1)

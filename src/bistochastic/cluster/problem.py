@@ -6,10 +6,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_torch_array
 from scipy.sparse import issparse
 
 from bistochastic.backends.costs import DenseCosts
+from bistochastic.backends.device import TorchPoints
 from bistochastic.candidates import (
     Candidates,
     distinct,
@@ -120,6 +121,7 @@ def of_data(
     loops,
     n_jobs,
     neighbors="exact",
+    device=None,
 ):
     """Choose k, the candidates and alpha for points or distances.
 
@@ -135,6 +137,8 @@ def of_data(
         What "auto" stands for, if there are as many candidates.
     loops : bool
         Whether a point is its own candidate.
+    device : Device, optional
+        Where the fit runs; X is a tensor there if the search knows the metric.
 
     Returns
     -------
@@ -159,10 +163,19 @@ def of_data(
         if not issparse(X) and wanted is not None:
             found = Candidates(found.costs.table(max(k + 1, wanted)))
     else:
-        points = Points.of(X, metric)
+        there = is_torch_array(X)
+        points = (TorchPoints if there else Points).of(X, metric)
         found = of_points(
-            points, k, wanted, loops=loops, n_jobs=n_jobs, neighbors=neighbors
+            points,
+            k,
+            wanted,
+            loops=loops,
+            n_jobs=n_jobs,
+            neighbors=neighbors,
+            device=device if there else None,
         )
+    if device is not None:
+        found = replace(found, costs=device.costs(found.costs))
     _check_distinct(found.costs, c, loops)
     known = found.costs  # of given distances all are known
     if given and not issparse(X):
@@ -209,7 +222,7 @@ def at(problem, k, alpha, c):
     return replace(problem, costs=used, k=k, alpha=_alpha(costs, k, alpha, c))
 
 
-def of_graph(X, scale, *, loops):
+def of_graph(X, scale, *, loops, device=None):
     """Take a graph: M(X) is the first graph, and what the rows stay near to.
 
     Parameters
@@ -221,13 +234,16 @@ def of_graph(X, scale, *, loops):
         Finds the diagonal of D.
     loops : bool
         Whether a point may keep weight for itself.
+    device : Device, optional
+        Where the fit runs.
 
     Returns
     -------
     Problem
         What a run needs.
     """
-    ready = scalable(hold(X, Wanted("X")).graph, "regularize")
+    held = hold(X, Wanted("X")).graph
+    ready = scalable(held if device is None else device.graph(held), "regularize")
     done = scale(ready.graph)
     A = ready.graph.scaled(done.value)
     entries = A.entries(0.0)
@@ -240,6 +256,7 @@ def of_graph(X, scale, *, loops):
         shift=ready.shift,
     )
     costs = of_affinities(entries, loops=loops).costs
+    costs = costs if device is None else device.costs(costs)
     k = max(1, round(entries.nnz / A.n))
     links = Links(costs.n, costs.listed())
     return Problem(costs, costs, k, 0.5, given=graph, links=links)
@@ -271,14 +288,19 @@ def _neighbors(k, most, n, available, row, loops):
 
 
 def _check_distinct(costs, c, loops):
-    twins = costs.reduce(lambda m: (m == 0).sum(axis=1)) > loops
-    if c > twins.size - np.count_nonzero(twins):
+    twins = costs.reduce(_zeros) > loops
+    if c > costs.n - int(array_namespace(twins).sum(twins)):
         number = distinct(costs)
         if c > number:
             raise InputError(
                 f"n_clusters={c}, but X has only {several(number, 'distinct row')}; "
                 "points at distance 0 cannot be told apart."
             )
+
+
+def _zeros(m):
+    """Count the candidates of each row that cost nothing."""
+    return array_namespace(m).sum(m == 0, axis=1)
 
 
 def _alpha(costs, k, alpha, c):

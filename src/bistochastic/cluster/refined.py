@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from bistochastic.backends.costs import Part, Pattern, TableCosts
 from bistochastic.candidates import of_affinities
 from bistochastic.core.arrays import on_cpu
 from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
@@ -60,7 +60,7 @@ def _supported(problem, making):
     S = triangles(first.S)
     done = making.scale(S)
     A = S.scaled(done.value)
-    costs = of_affinities(A.entries(0.0), loops=True).costs
+    costs = problem.all_costs.beside(of_affinities(A.entries(0.0), loops=True).costs)
     graph = replace(
         first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
     )
@@ -72,20 +72,12 @@ def _supported(problem, making):
 def _locally_scaled(problem, loops):
     """Measure costs by the scale around each point, and divide them by 2 alpha_i."""
     table = problem.all_costs.table(problem.k + 1)
-    scales = local_scales(on_cpu(table.reduce(partial(nth_cost, loops=loops))))
-    parts = []
-    for part in table.parts:
-        values = part.values / scales[part.rows][:, None] / scales[part.columns]
-        order = np.argsort(values, axis=1, kind="stable")
-        values = np.take_along_axis(values, order, axis=1)
-        columns = np.take_along_axis(part.columns, order, axis=1)
-        pattern = None if part.pattern is None else Pattern(columns, once=True)
-        parts.append(Part(part.rows, columns, values, pattern))
-    costs = TableCosts(parts, table.n)
+    scales = local_scales(table.reduce(partial(nth_cost, loops=loops)))
+    costs = table.remade(partial(_rescaled, scales=scales))
     alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
     proper = alphas > 0
     alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)
-    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), alphas)
+    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), costs.vector(alphas))
     return replace(
         problem,
         all_costs=costs,
@@ -93,3 +85,12 @@ def _locally_scaled(problem, loops):
         alpha=0.5,
         unit=True,
     )
+
+
+def _rescaled(rows, columns, values, scales):
+    """Divide costs by the scales of both ends, and put them in order again."""
+    xp = array_namespace(values)
+    values = values / scales[rows][:, None] / scales[columns]
+    order = xp.argsort(values, axis=1, stable=True)
+    values = xp.take_along_axis(values, order, axis=1)
+    return xp.take_along_axis(columns, order, axis=1), values

@@ -1,9 +1,11 @@
 """What a user should be told after a fit, as warnings."""
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import several
 from bistochastic.neighbors import by_columns
 from bistochastic.search import LOWER
@@ -152,7 +154,7 @@ def uneven(metric, X):
     """
     if issparse(X) or metric not in ADDING:
         return []
-    spread = np.concatenate([_spread(X[:, some]) for some in by_columns(X)])
+    spread = np.concatenate([on_cpu(_spread(X[:, some])) for some in by_columns(X)])
     names = np.flatnonzero(spread > 0)
     if names.size < 2:
         return []
@@ -173,10 +175,11 @@ def uneven(metric, X):
 
 def _spread(X):
     """Return half the standard deviation of each column."""
-    low = X.min(axis=0)
-    reach = X.max(axis=0) / 2 - low / 2  # halves do not overflow
+    xp = array_namespace(X)
+    low = xp.min(X, axis=0)
+    reach = xp.max(X, axis=0) / 2 - low / 2  # halves do not overflow
     reach[reach == 0] = -1.0  # the same in every row
-    return ((X / 2 - low / 2) / reach).std(axis=0) * reach
+    return xp.std((X / 2 - low / 2) / reach, axis=0) * reach
 
 
 def _missed(model, c, step, history):

@@ -35,6 +35,10 @@ class MissingError(InputError, ImportError):
     """A library that is needed for this is not installed."""
 
 
+class DeviceMemoryError(InputError, MemoryError):
+    """The memory of a device is too small for the data."""
+
+
 class DegenerateError(InputError):
     """All candidates of every point cost the same; there is nothing to weigh.
 

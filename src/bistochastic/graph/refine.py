@@ -1,6 +1,5 @@
 """Beyond the paper: targets and costs that give better clusters."""
 
-import numpy as np
 from array_api_compat import array_namespace
 
 FAINT = 1e-9  # what every point keeps for itself, so that the mapping exists
@@ -80,9 +79,11 @@ def local_scales(costs):
     array of shape (n,)
         Their roots; the smallest positive one in place of zeros.
     """
-    scales = np.sqrt(costs)
-    positive = scales[scales > 0]
-    return np.where(scales > 0, scales, positive.min() if positive.size else 1.0)
+    xp = array_namespace(costs)
+    scales = xp.sqrt(costs)
+    least = xp.min(xp.where(scales > 0, scales, xp.inf))
+    least = xp.where(xp.isfinite(least), least, xp.ones_like(least))
+    return xp.where(scales > 0, scales, least)
 
 
 def dimension(m, loops):

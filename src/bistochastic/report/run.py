@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.views import checked
 
@@ -78,7 +79,7 @@ class Run:
     @property
     def labels(self):
         """The cluster of each row."""
-        return np.asarray(self.model.labels_)
+        return on_cpu(self.model.labels_)
 
     @property
     def number(self):

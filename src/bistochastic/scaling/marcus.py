@@ -135,10 +135,9 @@ def _in_range(steps):
     for u, error in steps:
         xp = array_namespace(u)
         top = float(xp.finfo(u.dtype).max) ** 0.5
-        far = error is not None and xp.where(
-            xp.max(u) < top, error, xp.full_like(error, math.inf)
-        )
-        yield u, error if error is None else far
+        if error is not None:
+            error = xp.where(xp.max(u) < top, error, xp.full_like(error, math.inf))
+        yield u, error
 
 
 def auto(S, u, m, tol):

@@ -108,8 +108,8 @@ def _filter(cut, edge, top, damping, widest):
     """Return degree, center and half width of a filter that is small on [-1, cut].
 
     `edge`, the lowest value wanted, and the logarithm of what is to be gained there set
-    the degree. At `top`, the largest value, no more than `widest` may be gained: columns
-    of the others would be what rounding made of it.
+    the degree. At `top`, the largest value, no more than `widest` may be gained: other
+    columns would be what rounding made of it.
     """
     cut = max(cut, LOWEST)
     center, half = (cut - 1.0) / 2, (cut + 1.0) / 2

@@ -161,10 +161,10 @@ def _indicators(S, labels, c):
     largest = np.argsort(-sizes, kind="stable")[:c]
     column = np.full(len(sizes), -1)
     column[largest] = np.arange(len(largest))
-    inside = np.flatnonzero(column[labels] >= 0)
-    Q = np.zeros((S.n, len(largest)))
-    Q[inside, column[labels[inside]]] = sizes[labels[inside]] ** -0.5
-    return S.vector(Q)
+    place = S.vector(column[labels])
+    xp = array_namespace(place)
+    Q = place[:, None] == S.vector(np.arange(len(largest)))[None, :]
+    return xp.astype(Q, place.dtype) * S.vector(sizes[largest] ** -0.5)[None, :]
 
 
 def _dense(S, Q, rest):
