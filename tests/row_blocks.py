@@ -39,6 +39,9 @@ class Blocks:
     def vector(self, values):
         return np.asarray(values, dtype=float)
 
+    def noise(self, rng, columns):
+        return rng.standard_normal((self.n, columns))
+
     def apply(self, v):
         self.n_products += 1
         return np.concatenate([B @ v for B in self.blocks])

@@ -320,10 +320,12 @@ class TableCosts:
 
     def _distances(self, F: Any, rows: Any, columns: Any) -> Any:
         """Return |f_i - f_j|^2 for the candidates j of each row i."""
-        body = distances
         if isinstance(F, np.ndarray):
             body = compiled(distances, columns.size, "ON_TABLES")
             return body(F, rows, columns)
+        body = distances
+        if hasattr(self._graph, "on_tables"):
+            body = self._graph.on_tables(distances, F)
         return body(F, rows, columns, self._tile)
 
     def _entries(self, kept: Callable[[Any], Any]) -> tuple[Any, Any, Any]:

@@ -57,6 +57,10 @@ class Csr:
         """Return `values` as doubles."""
         return np.asarray(values, dtype=np.float64)
 
+    def noise(self, rng: np.random.Generator, columns: int) -> np.ndarray:
+        """Return a block of normal numbers."""
+        return self.vector(rng.standard_normal((self.n, columns)))
+
     def apply(self, v: np.ndarray) -> np.ndarray:
         """Return S v."""
         self.n_products += 1

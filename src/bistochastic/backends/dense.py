@@ -38,6 +38,10 @@ class Dense:
         """Return `values` in the type and on the device of the matrix."""
         return self._xp.asarray(values, dtype=self._S.dtype, device=device(self._S))
 
+    def noise(self, rng: np.random.Generator, columns: int) -> Any:
+        """Return a block of normal numbers."""
+        return self.vector(rng.standard_normal((self.n, columns)))
+
     def apply(self, v: Any) -> Any:
         """Return S v."""
         self.n_products += 1

@@ -64,6 +64,12 @@ class TorchCsr:
         made += weights[mirror] / 2
         return cls(_chosen(crow, columns, made, made > 0, (n, n)))
 
+    @staticmethod
+    def on_tables(text: Text, like: torch.Tensor) -> Text:
+        """Return the body of a text that works on tables beside a tensor."""
+        kernels = bodies(like)
+        return getattr(kernels, text.__name__, text) if kernels else text
+
     def ones(self) -> torch.Tensor:
         """Return the vector of n ones."""
         return torch.ones(self.n, dtype=self._S.dtype, device=self._S.device)
@@ -71,6 +77,13 @@ class TorchCsr:
     def vector(self, values: Any) -> torch.Tensor:
         """Return `values` in the type and on the device of the matrix."""
         return torch.asarray(values, dtype=self._S.dtype, device=self._S.device)
+
+    def noise(self, rng: np.random.Generator, columns: int) -> torch.Tensor:
+        """Return a block of normal numbers, drawn on the device."""
+        device, kind = self._S.device, self._S.dtype
+        source = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        shape = (self.n, columns)
+        return torch.randn(shape, generator=source, dtype=kind, device=device)
 
     def apply(self, v: torch.Tensor) -> torch.Tensor:
         """Return S v."""

@@ -1,16 +1,17 @@
 """Nearest neighbors on a device: cells of a tree, bounds, then pairs of cells.
 
-Points are divided into cells of equal size, neighbors mostly in one cell or in cells
-close by. The distances to the points in some close cells bound the distance of the m-th
-neighbor from above. Then pairs of cells are compared, a tile of distances each, and
-only points within the bound are kept: no tile is sorted, and none is written to memory.
-What is kept is measured again by differences, in doubles. An exact search compares all
-pairs of cells that their centers and radii do not rule out; an approximate one compares
-a cell with as many close ones as a sample of exact neighbors asks for.
+A tree divides the points into cells, and each cell into eight parts of equal size,
+neighbors mostly in one part or in cells close by. The points of its own cell, and the
+nearest one of every part of other cells close by, bound the distance of the m-th
+neighbor of a point from above. Then a part is compared with cells, a tile of distances
+at a time, and only points within the bound are kept: no tile is sorted, and none is
+written to memory. What is kept is measured again by differences, in doubles. An exact
+search compares a part with all cells that centers and radii do not rule out; an
+approximate one with as many close ones as the exact neighbors of a sample ask for.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,16 +20,17 @@ import torch
 
 from bistochastic.core.errors import InputError
 
-CELL = 128  # points of a cell, at most
+PART = 128  # points of a part, at most
+PARTS = 8  # parts of a cell
 FEW = 8192  # points up to which all pairs are measured in doubles
-NEAR = 32  # cells whose points bound the distance of the m-th neighbor at first
-CLOSE = 16  # one of so many cells is looked at for a better bound
-ROOM = 128  # points within the bound that there is room for, by neighbors wanted
-TURNS = 3  # of power iterations for the direction in which a cell is divided
-TURNS_MORE = 6  # searches of points for which there was no room
-SAMPLED = 512  # points whose exact neighbors say how many cells are looked at
+CLOSE = 64  # cells whose points bound the distance of the m-th neighbor
+ROOM = 128  # points within the bound that there is room for, or four times m
+NARROW = 48  # points that most rows keep, or three times m
+AGAIN = 6  # more searches for points for which there was no room
+TURNS = 3  # of power iterations for the direction in which a part is divided
+SAMPLED = 64  # parts whose exact neighbors say how many cells are looked at
 SEED = 0
-FAR = 1e15  # where the points that fill up cells lie; others are nearer than one
+FAR = 1e15  # how far the points that fill up parts are; others are nearer than one
 TF32 = 2.0**-8 + 2.0**-11  # of |x| |y|: error of a distance by matrix units
 SINGLE = 2.0**-18  # of |x|^2 + |y|^2: the same by singles
 BUDGET = 1 << 30  # bytes for tiles, besides the points and the result
@@ -38,21 +40,21 @@ LOWER = 0.95  # recall wanted by default then
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Points in cells of equal size.
+    """Points in cells, and these in parts of equal size.
 
     Attributes
     ----------
-    numbers : tensor of int64 of shape (cells, size)
-        The points of each cell; n where it is filled up.
-    x : tensor of float32 of shape (cells * size, d)
-        Their coordinates less the center of the cell, all less than one; 0 where it is
-        filled up. Columns of zeros make d a multiple of 16.
-    lengths : tensor of float32 of shape (cells * size,)
+    numbers : tensor of int64 of shape (parts, size)
+        The points of each part; n where it is filled up. Eight parts are a cell.
+    x : tensor of float32 of shape (parts * size, d)
+        Their coordinates less the center of the cell, all less than one; 0 where a part
+        is filled up. Columns of zeros make d a power of two, or a multiple of 64.
+    lengths : tensor of float32 of shape (parts * size,)
         |x|^2, less what rounding may have added; FAR^2 where it is filled up.
-    centers : tensor of float64 of shape (cells, d)
-        Means.
-    radii : tensor of float32 of shape (cells,)
-        The farthest point of each cell from its center.
+    centers, radii : tensor of shape (cells, d) and (cells,)
+        Means of cells, and how far their points are from these.
+    middles, reaches : tensor of shape (parts, d) and (parts,)
+        The same of parts.
     unit : float
         What the coordinates were divided by.
     n : int
@@ -64,15 +66,18 @@ class Cells:
     lengths: torch.Tensor
     centers: torch.Tensor
     radii: torch.Tensor
+    middles: torch.Tensor
+    reaches: torch.Tensor
     unit: float
     n: int
 
     @property
     def size(self) -> int:
-        """Points of a cell."""
+        """Points of a part."""
         return self.numbers.shape[1]
 
     def __len__(self) -> int:
+        """Return the number of parts."""
         return self.numbers.shape[0]
 
 
@@ -82,55 +87,69 @@ def divided(X: torch.Tensor) -> Cells:
     Parameters
     ----------
     X : tensor of shape (n, d)
-        Points around their median.
+        Points around their median, more than FEW.
 
     Returns
     -------
     Cells
-        At least four fifths full.
+        Parts are at least four fifths full.
     """
     n, d = X.shape
-    depth = max(0, math.floor(math.log2(n / (4 * CELL))))
-    parts = -(-n // (CELL << depth))  # of the first division: four to eight
-    number = parts << depth
+    depth = max(3, math.floor(math.log2(n / (4 * PART))))
+    first = -(-n // (PART << depth))  # into how many the first division is
+    number = first << depth
     size = -(-n // number)
     place = torch.arange(size * number, device=X.device)
     order, filled = place % n, place >= n  # some twice
     unit = 2.0 ** math.frexp(float(X.abs().max()))[1]
-    start = torch.from_numpy(np.random.default_rng(SEED).standard_normal(d))
+    start = torch.from_numpy(np.random.default_rng(SEED).standard_normal(d)).to(X)
     for level in range(depth + 1):
-        cells = parts << level - 1 if level else 1
-        order, filled = _halved(X, order, filled, cells, start.to(X))
+        many = first << level - 1 if level else 1
+        order, filled = _halved(X, order, filled, many, start)
     numbers = torch.where(filled, n, order).view(number, size)
-    inside = (~filled).view(number, size, 1)
-    x = X[order].view(number, size, d).to(torch.float64) / unit
-    centers = (x * inside).sum(1) / inside.sum(1).clamp(min=1)
-    x = (x - centers[:, None, :]) * inside
-    squares = x.square().sum(2)
-    radii = (squares.amax(1).sqrt() * (1 + SINGLE)).to(torch.float32)
-    lengths = torch.where(inside[:, :, 0], squares * (1 - SINGLE), FAR**2)
-    lengths = lengths.to(torch.float32).view(-1)
-    wide = (0, -d % 16)
-    x = torch.nn.functional.pad(x.view(-1, d).to(torch.float32), wide).contiguous()
-    centers = torch.nn.functional.pad(centers, wide)
-    return Cells(numbers, x, lengths, centers, radii, unit, n)
+    inside = (~filled)[:, None]
+    x = X[order].to(torch.float64) / unit
+    middles, reaches, _ = _around(x, inside, number)
+    centers, radii, x = _around(x, inside, number // PARTS)
+    squares = x.square().sum(1)
+    lengths = torch.where(filled, FAR**2, squares * (1 - SINGLE)).to(torch.float32)
+    wide = (
+        0,
+        max(16, 1 << (d - 1).bit_length() if d <= PART else -(-d // 64) * 64) - d,
+    )
+    pad = torch.nn.functional.pad
+    x = pad(x.to(torch.float32), wide).contiguous()
+    places = (pad(middle, wide).contiguous() for middle in (centers, middles))
+    centers, middles = places
+    return Cells(numbers, x, lengths, centers, radii, middles, reaches, unit, n)
 
 
 def _halved(
-    X: torch.Tensor, order: torch.Tensor, filled: torch.Tensor, cells: int, v: Any
+    X: torch.Tensor, order: torch.Tensor, filled: torch.Tensor, many: int, v: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sort the points of each cell along its widest direction."""
-    x = X[order].view(cells, -1, X.shape[1])
+    """Sort the points of each of many pieces along its widest direction."""
+    x = X[order].view(many, -1, X.shape[1])
     x = x - x.mean(1, keepdim=True)
-    v = v.expand(cells, -1)
+    v = v.expand(many, -1)
     for _ in range(TURNS):
         along = torch.bmm(x, v[:, :, None])
         v = torch.bmm(along.mT, x)[:, 0]
         v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp(min=1e-300)
     along = torch.bmm(x, v[:, :, None])[:, :, 0]
     place = torch.sort(along, dim=1, stable=True).indices
-    place += torch.arange(cells, device=X.device)[:, None] * along.shape[1]
+    place += torch.arange(many, device=X.device)[:, None] * along.shape[1]
     return order[place.view(-1)], filled[place.view(-1)]
+
+
+def _around(
+    x: torch.Tensor, inside: torch.Tensor, many: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the means of many pieces, their radii, and the points less the means."""
+    x, inside = x.view(many, -1, x.shape[1]), inside.view(many, -1, 1)
+    means = (x * inside).sum(1) / inside.sum(1).clamp(min=1)
+    x = (x - means[:, None, :]) * inside
+    radii = (x.square().sum(2).amax(1).sqrt() * (1 + SINGLE)).to(torch.float32)
+    return means, radii, x.view(-1, x.shape[2])
 
 
 def neighbors(
@@ -148,7 +167,7 @@ def neighbors(
         A number is the wanted recall of an approximate search; "auto" is that of 0.95
         where n^2 d is beyond 1e14.
     kernels : module, optional
-        Compiled bodies of the functions here.
+        Compiled bodies of `within` and `minima`.
     budget : int, optional
         Bytes for tiles.
 
@@ -162,51 +181,129 @@ def neighbors(
         Which share of the true neighbors these are, on a sample; 1 if exact.
     """
     n, d = X.shape
+    kind = torch.int32 if n < 2**31 else torch.int64
+    if n <= FEW:
+        every = torch.arange(n, device=X.device)
+        columns, costs = all_pairs(X, every, m, budget)
+        return columns.to(kind), _in_range(costs), 1.0
     wanted = how
     if isinstance(how, str):
         dear = how == "auto" and float(n) * n * d > DEAR
         wanted = LOWER if dear else 1.0
-    kind = torch.int32 if n < 2**31 else torch.int64
-    columns = torch.empty((n, m), dtype=kind, device=X.device)
-    costs = torch.empty((n, m), dtype=torch.float64, device=X.device)
-    if n <= FEW:
-        every = torch.arange(n, device=X.device)
-        columns[:], costs[:] = all_pairs(X, every, m, budget)
-        return columns, _in_range(costs), 1.0
-    cells = divided(X)
-    sample = None
-    if wanted < 1.0:
-        sample = _sampled(X, m, budget)
-        look = _enough(cells, *sample[:2], wanted)
-        plan = [lambda rows, bounds: nearest_cells(cells, rows, look)]
-    else:
-        plan = [
-            lambda rows, bounds: nearest_cells(cells, rows, len(cells) // CLOSE),
-            lambda rows, bounds: possible_cells(cells, rows, bounds),
-        ]
-    text = kernels.within if kernels else within
-    lost = []
-    for rows in _chunks(cells, m, budget):
+    search = _Search(X, divided(X), m, kernels, budget)
+    every = torch.arange(len(search.cells), device=X.device)
+    if wanted == 1.0:
+        return *search.run(every, possible_cells, kind), 1.0
+    rng = np.random.default_rng(SEED)
+    some = rng.choice(len(every), min(SAMPLED, len(every)), replace=False)
+    some = torch.from_numpy(np.sort(some)).to(X.device)
+    true = search.found(some, possible_cells)
+    look = search.enough(some, true[0], wanted)
+    close = lambda cells, rows, bounds: nearest_cells(cells, rows, look)  # noqa: E731
+    columns, costs = search.run(every, close, kind)
+    asked = search.cells.numbers[some].view(-1)
+    real = asked < n
+    near = costs[asked[real]] <= true[1][real, -1:] * (1 + 1e-12)
+    return columns, costs, float(near.to(torch.float64).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search among points in cells."""
+
+    X: torch.Tensor
+    cells: Cells
+    m: int
+    kernels: Any
+    budget: int
+
+    def run(
+        self, every: torch.Tensor, lists: Callable[..., Any], kind: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return neighbors and costs of all points, in the order of the data."""
+        n = self.cells.n
+        columns = torch.empty((n, self.m), dtype=kind, device=self.X.device)
+        costs = torch.empty((n, self.m), dtype=torch.float64, device=self.X.device)
+        room = max(ROOM, 4 * self.m)
+        each = 16 * self.cells.size * room + 32 * len(self.cells.centers)
+        for rows in every.split(max(1, self.budget // each)):
+            numbers = self.cells.numbers[rows].view(-1)
+            found = self.found(rows, lists)
+            inside = numbers < n
+            columns[numbers[inside]] = found[0][inside].to(kind)
+            costs[numbers[inside]] = found[1][inside]
+        return columns, _in_range(costs)
+
+    def found(
+        self, rows: torch.Tensor, lists: Callable[..., Any]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the neighbors of the points of some parts, and their costs."""
+        cells, m = self.cells, self.m
+        room = max(ROOM, 4 * m)
+        text = self.kernels.within if self.kernels else within
         numbers = cells.numbers[rows].view(-1)
-        found, open_ = _searched(X, cells, rows, plan, text, m, budget)
-        inside = numbers < n
-        columns[numbers[inside]] = found[0][inside].to(kind)
-        costs[numbers[inside]] = found[1][inside]
-        lost.append(numbers[inside & open_])
-    again = torch.cat(lost)
-    if again.numel():  # ties, or too few cells
-        columns[again], costs[again] = (
-            part.to(to.dtype)
-            for part, to in zip(
-                all_pairs(X, again, m, budget), (columns, costs), strict=True
-            )
-        )
-    recall = 1.0
-    if sample is not None:
-        asked, _, last = sample
-        near = costs[asked] <= last[:, None] * (1 + 1e-12)
-        recall = float(near.to(torch.float64).mean())
-    return columns, _in_range(costs), recall
+        bounds = self.bounds(rows)
+        kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
+        best = self._nearest(numbers, kept, count)
+        for _ in range(AGAIN):  # what was kept is a better bound for the others
+            some = (count > room).nonzero()[:, 0]
+            if some.shape[0] == 0:
+                break
+            last = best[1][:, -1] / cells.unit**2 * (1 + SINGLE)
+            bounds = torch.minimum(bounds, last.to(torch.float32))
+            bounds = torch.where(count > room, bounds, -1.0)
+            kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
+            again = self._nearest(numbers[some], kept[some], count[some])
+            best[0][some], best[1][some] = again
+        lost = (count > room) | torch.isinf(best[1][:, -1])  # ties, or too few cells
+        some = (lost & (numbers < cells.n)).nonzero()[:, 0]
+        if some.shape[0]:
+            again = all_pairs(self.X, numbers[some], m, self.budget)
+            best[0][some], best[1][some] = again
+        return best
+
+    def bounds(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return bounds for the points of some parts, by tiles."""
+        cells = self.cells
+        text = self.kernels.minima if self.kernels else minima
+        wide = PARTS * (cells.size + CLOSE)
+        step = max(1, self.budget // (8 * cells.size * wide))
+        made = [first_bounds(cells, some, self.m, text) for some in rows.split(step)]
+        return torch.cat(made)
+
+    def _nearest(
+        self, numbers: torch.Tensor, kept: torch.Tensor, count: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Measure what was kept; most rows kept few."""
+        m, X, cells = self.m, self.X, self.cells
+        columns = torch.empty((len(numbers), m), dtype=torch.int64, device=X.device)
+        costs = torch.empty((len(numbers), m), dtype=torch.float64, device=X.device)
+        narrow = max(NARROW, 3 * m)
+        few = count <= narrow
+        for which, width in ((few, narrow), (~few, kept.shape[1])):
+            step = max(1, self.budget // (16 * width * (X.shape[1] + 4)))
+            for some in which.nonzero()[:, 0].split(step):
+                inside = torch.arange(width, device=X.device) < count[some][:, None]
+                places = torch.where(inside, kept[some][:, :width], 0)
+                others = cells.numbers.view(-1)[places]
+                others = torch.where(inside, others, cells.n)
+                columns[some], costs[some] = measured(X, numbers[some], others, m)
+        return columns, costs
+
+    def enough(self, rows: torch.Tensor, true: torch.Tensor, wanted: float) -> int:
+        """Return how many close cells hold the wanted share of true neighbors."""
+        cells = self.cells
+        flat = cells.numbers.view(-1)
+        cell = torch.empty(cells.n + 1, dtype=torch.int64, device=flat.device)
+        each = cells.size * PARTS
+        cell[flat] = torch.arange(flat.shape[0], device=flat.device) // each
+        D = _from_middles(cells, rows)
+        inside = cells.numbers[rows] < cells.n
+        there = cell[true.clamp(max=cells.n - 1)].view(len(rows), -1)
+        sorted_, _ = D.sort(dim=1)
+        ranks = torch.searchsorted(sorted_, D.gather(1, there))
+        ranks = ranks.view(len(rows), cells.size, -1)[inside].view(-1).sort().values
+        return int(ranks[math.ceil(wanted * (ranks.shape[0] - 1))]) + 1
 
 
 def _in_range(costs: torch.Tensor) -> torch.Tensor:
@@ -218,180 +315,167 @@ def _in_range(costs: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _chunks(cells: Cells, m: int, budget: int) -> Iterator[slice]:
-    """Cut the cells into slices whose candidates fit into the budget."""
-    room = max(ROOM, 4 * m)
-    each = cells.size * room * 32 + len(cells) * 16
-    step = max(1, budget // each)
-    return (slice(a, a + step) for a in range(0, len(cells), step))
-
-
-def _searched(
-    X: torch.Tensor,
-    cells: Cells,
-    rows: slice,
-    plan: list[Callable[..., Any]],
-    text: Callable[..., Any],
-    m: int,
-    budget: int,
-) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Search for the points of some cells; tell for which it has no end."""
-    room = max(ROOM, 4 * m)
-    numbers = cells.numbers[rows].view(-1)
-    bounds = first_bounds(cells, rows, m, budget)
-    for lists in plan:
-        found, count = text(cells, rows, bounds, *lists(rows, bounds), room)
-        best = measured(X, numbers, _numbers(cells, found, count), m)
-        bounds = _better(cells, bounds, best[1])
-    for _ in range(TURNS_MORE):  # what was kept is a better bound for the others
-        some = (count > room).nonzero()[:, 0]
-        if some.shape[0] == 0:
-            break
-        bounds = torch.where(count > room, bounds, -1.0)
-        found, count = text(cells, rows, bounds, *lists(rows, bounds), room)
-        again = measured(X, numbers[some], _numbers(cells, found[some], count[some]), m)
-        best[0][some], best[1][some] = again
-        bounds = _better(cells, bounds, best[1])
-    return best, (count > room) | torch.isinf(best[1][:, -1])
-
-
-def _better(cells: Cells, bounds: torch.Tensor, costs: torch.Tensor) -> torch.Tensor:
-    """Return bounds no larger than the cost of the last neighbor that was found."""
-    last = (costs[:, -1] / cells.unit**2 * (1 + SINGLE)).to(torch.float32)
-    return torch.minimum(last, bounds)
-
-
-def _numbers(cells: Cells, found: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-    """Return the numbers of points by their places, n where there is none."""
-    width = max(1, min(int(count.max()), found.shape[1]))
-    inside = torch.arange(width, device=count.device) < count[:, None]
-    places = torch.where(inside, found[:, :width], 0)
-    return torch.where(inside, cells.numbers.view(-1)[places], cells.n)
-
-
-def first_bounds(cells: Cells, rows: slice, m: int, budget: int) -> torch.Tensor:
+def first_bounds(
+    cells: Cells, rows: torch.Tensor, m: int, text: Callable[..., Any]
+) -> torch.Tensor:
     """Bound the squared distance of the m-th neighbor, by points in close cells.
 
     Parameters
     ----------
     cells : Cells
         All points.
-    rows : slice
-        Cells whose points are asked for.
+    rows : tensor of int64 of shape (r,)
+        Parts whose points are asked for.
     m : int
         Which neighbor.
-    budget : int
-        Bytes for tiles.
+    text : callable
+        `minima`, or a body of it.
 
     Returns
     -------
-    tensor of float32 of shape (points,)
-        No less than the distance of the m-th other point; -1 where cells are filled up.
+    tensor of float32 of shape (r * size,)
+        No less than the distance of the m-th other point; -1 where parts are filled up.
     """
-    look = min(NEAR, len(cells))
-    x = cells.x.view(len(cells), cells.size, -1)
-    step = max(1, budget // (8 * cells.size * cells.size * look))
+    size, each = cells.size, cells.size * PARTS
+    own = rows // PARTS
+    x = cells.x.view(len(cells), size, -1)[rows]
+    y = cells.x.view(-1, each, x.shape[2])[own]
+    away = cells.lengths.view(-1, each)[own]
+    D = torch.baddbmm(away[:, None, :], x, y.mT, alpha=-2.0)
+    D += x.square().sum(2)[:, :, None]
+    D += 8 * SINGLE * cells.radii[own].square()[:, None, None]
+    look = min(CLOSE, len(cells.centers))
+    _, ids = nearest_cells(cells, rows, look)
+    ids = ids.view(len(rows), look)
+    others = ids[ids != own[:, None]].view(len(rows), look - 1)
+    if look > 1:
+        least = text(cells, rows, others).view(len(rows), size, -1)
+        D = torch.cat([D, least], dim=2)
+    last = D.topk(min(m + 1, D.shape[2]), dim=2, largest=False).values[..., -1]
+    return last.clamp(min=0).masked_fill(cells.numbers[rows] == cells.n, -1.0).view(-1)
+
+
+def minima(cells: Cells, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return the distance of the nearest point in each part of some cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        All points.
+    rows : tensor of int64 of shape (r,)
+        Parts whose points are asked for.
+    ids : tensor of int64 of shape (r, look)
+        Cells to look at, for each.
+
+    Returns
+    -------
+    tensor of float32 of shape (r * size, look * PARTS)
+        Squared distances, or a little more.
+    """
+    size, d = cells.size, cells.x.shape[1]
+    x = cells.x.view(len(cells), size, d)[rows]
+    shift = (cells.centers[ids] - cells.centers[rows // PARTS][:, None]).to(x.dtype)
     made = []
-    for a in range(*rows.indices(len(cells))[:2], step):
-        some = slice(a, min(a + step, rows.indices(len(cells))[1]))
-        _, ids = nearest_cells(cells, some, look)
-        ids = ids.view(-1, look)
-        shift = (cells.centers[ids] - cells.centers[some][:, None]).to(x.dtype)
-        y = (x[ids] + shift[:, :, None, :]).flatten(1, 2)
-        here, there = x[some].square().sum(2), y.square().sum(2)
-        there[cells.numbers[ids].flatten(1) == cells.n] = FAR**2
-        D = torch.baddbmm(there[:, None, :], x[some], y.mT, alpha=-2.0)
-        last = D.topk(min(m + 1, D.shape[2]), dim=2, largest=False).values[..., -1]
-        near = last + here  # the error grows with |x|^2 + |y|^2 <= 3 (|x|^2 + d)
-        made.append((near + SINGLE * (4 * here + 3 * near)).clamp(min=0).view(-1))
-    filled = cells.numbers[rows].view(-1) == cells.n
-    return torch.cat(made).masked_fill_(filled, -1.0)
+    for at in range(ids.shape[1]):
+        gap = x - shift[:, at, None, :]
+        away = gap.square().sum(2)[:, :, None]
+        y = cells.x.view(-1, size * PARTS, d)[ids[:, at]]
+        length = cells.lengths.view(-1, size * PARTS)[ids[:, at]]
+        D = torch.baddbmm(length[:, None, :], gap, y.mT, alpha=-2.0)
+        least = D.view(len(rows), size, PARTS, size).amin(3)
+        spread = cells.radii[ids[:, at]].square()[:, None, None]
+        made.append(least + away + 4 * SINGLE * (away + spread))
+    return torch.cat(made, dim=2).view(-1, ids.shape[1] * PARTS)
 
 
 def nearest_cells(
-    cells: Cells, rows: slice, look: int
+    cells: Cells, rows: torch.Tensor, look: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the closest cells of each, by their centers: starts, and cells."""
-    D = _between(cells, cells.centers[rows])
-    ids = D.topk(min(look, len(cells)), dim=1, largest=False, sorted=False).indices
+    """Return the closest cells of parts, their own among them: starts, and cells."""
+    D = _from_middles(cells, rows)
+    D.scatter_(1, (rows // PARTS)[:, None], -1.0)
+    ids = D.topk(min(look, D.shape[1]), dim=1, largest=False, sorted=False).indices
     starts = torch.arange(ids.shape[0] + 1, device=D.device) * ids.shape[1]
     return starts, ids.view(-1)
 
 
 def possible_cells(
-    cells: Cells, rows: slice, bounds: torch.Tensor
+    cells: Cells, rows: torch.Tensor, bounds: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the cells in which points within the bounds can lie: starts, and cells."""
     farthest = bounds.view(-1, cells.size).amax(1)
-    reach = farthest.clamp(min=0).sqrt() * (1 + SINGLE) + cells.radii[rows]
-    gap = _between(cells, cells.centers[rows]).sqrt() * (1 - SINGLE) - cells.radii
-    open_ = (gap <= reach[:, None]) & (farthest >= 0)[:, None]
-    starts = torch.nn.functional.pad(open_.sum(1).cumsum(0), (1, 0))
-    return starts, open_.nonzero()[:, 1]
+    reach = farthest.clamp(min=0).sqrt() * (1 + SINGLE) + cells.reaches[rows]
+    gap = _from_middles(cells, rows).sqrt() * (1 - SINGLE) - cells.radii
+    possible = (gap <= reach[:, None]) & (farthest >= 0)[:, None]
+    starts = torch.nn.functional.pad(possible.sum(1).cumsum(0), (1, 0))
+    return starts, possible.nonzero()[:, 1]
 
 
-def _between(cells: Cells, x: torch.Tensor) -> torch.Tensor:
-    """Return squared distances of some centers of cells to all."""
-    y = cells.centers
+def _from_middles(cells: Cells, rows: torch.Tensor) -> torch.Tensor:
+    """Return squared distances of the middles of parts to the centers of cells."""
+    x, y = cells.middles[rows], cells.centers
     D = (x @ y.T).mul_(-2.0).add_(x.square().sum(1)[:, None]).add_(y.square().sum(1))
     return D.clamp_(min=0).to(torch.float32)
 
 
 def within(
     cells: Cells,
-    rows: slice,
+    rows: torch.Tensor,
     bounds: torch.Tensor,
     starts: torch.Tensor,
     ids: torch.Tensor,
     room: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find the points within bounds, in some cells for each cell.
+    """Find the points within bounds, in some cells for each part.
 
     Parameters
     ----------
     cells : Cells
         All points.
-    rows : slice
-        Cells whose points are asked for.
-    bounds : tensor of float32 of shape (points,)
-        Squared distances.
+    rows : tensor of int64 of shape (r,)
+        Parts whose points are asked for.
+    bounds : tensor of float32 of shape (r * size,)
+        Squared distances; -1 for points that are not asked for.
     starts, ids : tensor of int
-        The cells to compare with: ``ids[starts[a] : starts[a + 1]]`` for the a-th.
+        The cells to compare with: ``ids[starts[a] : starts[a + 1]]`` for the a-th part.
     room : int
         How many are kept of a point.
 
     Returns
     -------
-    found : tensor of int64 of shape (points, room)
+    found : tensor of int of shape (r * size, room)
         Places of points, in no order; rounding lets in some more.
-    count : tensor of int64 of shape (points,)
+    count : tensor of int of shape (r * size,)
         How many there are, perhaps more than there is room for.
     """
-    size, x = cells.size, cells.x.view(len(cells), cells.size, -1)
-    first = rows.indices(len(cells))[0]
+    size, d = cells.size, cells.x.shape[1]
+    each = size * PARTS
     pairs = torch.repeat_interleave(
-        torch.arange(starts.shape[0] - 1, device=x.device), starts.diff()
+        torch.arange(len(rows), device=rows.device), starts.diff()
     )
-    step = max(1, (1 << 22) // size**2)
+    step = max(1, (1 << 22) // (size * each))
     kept = []
     for a in range(0, ids.shape[0], step):
         here, there = pairs[a : a + step], ids[a : a + step]
-        shift = cells.centers[there] - cells.centers[first + here]
-        gap = x[first + here] - shift[:, None, :].to(x.dtype)
-        length = cells.lengths.view(-1, size)[there]
-        D = torch.baddbmm(length[:, None, :], gap, x[there].mT, alpha=-2.0)
-        limit = bounds.view(-1, size)[here]
+        shift = cells.centers[there] - cells.centers[rows[here] // PARTS]
+        gap = cells.x.view(-1, size, d)[rows[here]] - shift[:, None, :].to(
+            torch.float32
+        )
+        length = cells.lengths.view(-1, each)[there]
+        y = cells.x.view(-1, each, d)[there]
+        D = torch.baddbmm(length[:, None, :], gap, y.mT, alpha=-2.0)
         away = gap.square().sum(2)
         away -= SINGLE * away.sqrt() * (away.sqrt() + cells.radii[there][:, None])
+        limit = bounds.view(-1, size)[here]
         limit = torch.where(limit >= 0, limit - away, -math.inf)
         b, i, j = torch.nonzero(D <= limit[:, :, None], as_tuple=True)
-        kept.append(torch.stack([here[b] * size + i, there[b] * size + j]))
-    row, place = torch.cat(kept, dim=1)
+        kept.append(torch.stack([here[b] * size + i, there[b] * each + j]))
+    none = torch.empty((2, 0), dtype=torch.int64, device=rows.device)
+    row, place = torch.cat([none, *kept], dim=1)
     order = torch.argsort(row, stable=True)
     row, place = row[order], place[order]
     count = torch.bincount(row, minlength=bounds.shape[0])
-    begin = count.cumsum(0) - count
-    at = torch.arange(row.shape[0], device=row.device) - begin[row]
+    at = torch.arange(row.shape[0], device=row.device) - (count.cumsum(0) - count)[row]
     found = torch.zeros(
         (bounds.shape[0], room), dtype=torch.int64, device=bounds.device
     )
@@ -516,30 +600,3 @@ def nearest_to(
         made.append((torch.gather(columns, 1, order), costs))
     columns, costs = (torch.cat(part) for part in zip(*made, strict=True))
     return columns, costs
-
-
-def _sampled(
-    X: torch.Tensor, m: int, budget: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return some points, their exact neighbors, and the last of these distances."""
-    chosen = np.random.default_rng(SEED).choice(
-        X.shape[0], min(SAMPLED, X.shape[0]), replace=False
-    )
-    asked = torch.from_numpy(np.sort(chosen)).to(X.device)
-    columns, costs = all_pairs(X, asked, m, budget)
-    return asked, columns, costs[:, -1]
-
-
-def _enough(
-    cells: Cells, asked: torch.Tensor, true: torch.Tensor, wanted: float
-) -> int:
-    """Return how many close cells hold the wanted share of the true neighbors."""
-    flat = cells.numbers.view(-1)
-    cell = torch.empty(cells.n + 1, dtype=torch.int64, device=flat.device)
-    cell[flat] = torch.arange(flat.shape[0], device=flat.device) // cells.size
-    ranks = []
-    for here, there in zip(cell[asked].split(64), cell[true].split(64), strict=True):
-        D = _between(cells, cells.centers[here])
-        ranks.append((D[:, None, :] < D.gather(1, there)[:, :, None]).sum(2).view(-1))
-    ranks = torch.cat(ranks).sort().values
-    return int(ranks[math.ceil(wanted * (ranks.shape[0] - 1))]) + 1

@@ -11,82 +11,124 @@ import triton.language as tl
 
 from bistochastic.backends import torch_search
 
-TILE = 128  # points of a cell, at most, in one tile
-WARPS, STAGES = 4, 3
+TILE = torch_search.PART
+STAGES = 3
 INDICES = 32  # entries of a row looked at in one go
 FAR = tl.constexpr(torch_search.FAR**2)
 LOSS = tl.constexpr(torch_search.TF32)
-SINGLE = tl.constexpr(torch_search.SINGLE)
+SINGLE = tl.constexpr(2 * torch_search.SINGLE)
+PARTS = tl.constexpr(torch_search.PARTS)
 
 
 def within(
     cells: Any,
-    rows: slice,
+    rows: torch.Tensor,
     bounds: torch.Tensor,
     starts: torch.Tensor,
     ids: torch.Tensor,
     room: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find the points within bounds: a program for a cell, tiles on matrix units."""
-    first = rows.indices(len(cells))[0]
-    number = starts.shape[0] - 1
+    """Find the points within bounds: a program for a part, tiles on matrix units."""
     kind = torch.int32 if cells.x.shape[0] < 2**31 else torch.int64
     found = torch.empty((bounds.shape[0], room), dtype=kind, device=bounds.device)
     count = torch.zeros(bounds.shape[0], dtype=torch.int32, device=bounds.device)
-    d = cells.x.shape[1]
-    with torch.cuda.device_of(bounds):
-        _within[(number,)](
-            cells.x, cells.lengths, cells.centers, cells.radii, bounds, starts, ids,
-            found, count, first, cells.size, room, d,
-            K=16 if d % 32 else 32, TILE=TILE, num_warps=WARPS, num_stages=STAGES,
-        )  # fmt: skip
+    _compare(cells, rows, starts, ids, bounds, found, count, room, keep=True)
     return found, count
 
 
-@triton.jit
-def _within(  # type: ignore[no-untyped-def]
-    x, lengths, centers, radii, bounds, starts, ids, found, count,
-    first, size, room, d: tl.constexpr, K: tl.constexpr, TILE: tl.constexpr,
+def minima(cells: Any, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return the distance of the nearest point in each part of some cells."""
+    number, look = ids.shape
+    wide = look * torch_search.PARTS
+    out = torch.empty((number * cells.size, wide), device=ids.device)
+    starts = torch.arange(number + 1, device=ids.device) * look
+    _compare(cells, rows, starts, ids, out, out, out, wide, keep=False)
+    return out
+
+
+def _compare(
+    cells: Any, rows: torch.Tensor, starts: torch.Tensor, ids: torch.Tensor,
+    bounds: torch.Tensor, found: torch.Tensor, count: torch.Tensor, room: int,
+    *, keep: bool,
+) -> None:  # fmt: skip
+    d = cells.x.shape[1]
+    with torch.cuda.device_of(bounds):
+        _compared[(rows.shape[0],)](
+            cells.x, cells.lengths, cells.centers, cells.radii, rows, starts, ids,
+            bounds, found, count, cells.size, room, d,
+            K=d if d <= TILE else 64, TILE=TILE, KEEP=keep,
+            num_warps=4 if d <= 32 else 8, num_stages=STAGES,
+        )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["size", "room"])
+def _compared(  # type: ignore[no-untyped-def]
+    x, lengths, centers, radii, rows, starts, ids, bounds, found, count, size, room,
+    d: tl.constexpr, K: tl.constexpr, TILE: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     q = tl.program_id(0)
+    part = tl.load(rows + q).to(tl.int64)
+    own = part // PARTS
     i = tl.arange(0, TILE)
     k = tl.arange(0, K)
     inside = i < size
     row = q * size + i
-    own = (first + q).to(tl.int64)
-    here = (own * size + i) * d
-    bound = tl.load(bounds + row, mask=inside, other=-1.0)
-    bound = tl.where(bound >= 0, bound, float("-inf"))
+    here = (part * size + i) * d
+    if KEEP:
+        bound = tl.load(bounds + row, mask=inside, other=-1.0)
+        bound = tl.where(bound >= 0, bound, float("-inf"))
     z = tl.load(x + here[:, None] + k[None, :], mask=inside[:, None], other=0.0)
-    for t in range(tl.load(starts + q), tl.load(starts + q + 1)):
+    begin = tl.load(starts + q)
+    for t in range(begin, tl.load(starts + q + 1)):
         cell = tl.load(ids + t).to(tl.int64)
-        place = cell * size + i
-        product = tl.zeros([TILE, TILE], dtype=tl.float32)
         away = tl.zeros([TILE], dtype=tl.float32)
-        for a in tl.static_range(0, d, K):
+        gap = z
+        for a in tl.static_range(0, d, K):  # from the other center
             if d > K:
                 z = tl.load(
                     x + here[:, None] + (a + k)[None, :], mask=inside[:, None], other=0
                 )
-            there = tl.load(centers + cell * d + a + k)
-            shift = (there - tl.load(centers + own * d + a + k)).to(tl.float32)
-            y = tl.load(
-                x + place[:, None] * d + (a + k)[None, :], mask=inside[:, None], other=0
-            )
-            gap = z - shift[None, :]  # from the other center
+            shift = tl.load(centers + cell * d + a + k)
+            shift = (shift - tl.load(centers + own * d + a + k)).to(tl.float32)
+            gap = z - shift[None, :]
             away += tl.sum(gap * gap, 1)
-            product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
-        loss = LOSS * tl.sqrt(away) * tl.load(radii + cell) + SINGLE * away
-        limit = bound - away + loss
-        length = tl.load(lengths + place, mask=inside, other=FAR)
-        score = length[None, :] - 2.0 * product
-        if tl.max((tl.min(score, 1) <= limit).to(tl.int32), 0) > 0:
-            kept = score <= limit[:, None]
-            slot = count + row[:, None] + tl.zeros([TILE, TILE], dtype=tl.int32)
-            at = tl.atomic_add(slot, 1, mask=kept)
-            to = found + row[:, None].to(tl.int64) * room + at
-            points = place[None, :] + tl.zeros([TILE, TILE], dtype=tl.int64)
-            tl.store(to, points.to(found.dtype.element_ty), mask=kept & (at < room))
+        radius = tl.load(radii + cell)
+        loss = LOSS * tl.sqrt(away) * radius + SINGLE * (away + radius * radius)
+        for s in range(PARTS):
+            place = (cell * PARTS + s) * size + i
+            product = tl.zeros([TILE, TILE], dtype=tl.float32)
+            for a in tl.static_range(0, d, K):
+                if d > K:
+                    z = tl.load(
+                        x + here[:, None] + (a + k)[None, :],
+                        mask=inside[:, None],
+                        other=0,
+                    )
+                    shift = tl.load(centers + cell * d + a + k)
+                    shift = (shift - tl.load(centers + own * d + a + k)).to(tl.float32)
+                    gap = z - shift[None, :]
+                y = tl.load(
+                    x + place[:, None] * d + (a + k)[None, :],
+                    mask=inside[:, None],
+                    other=0,
+                )
+                product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
+            length = tl.load(lengths + place, mask=inside, other=FAR)
+            score = length[None, :] - 2.0 * product
+            least = tl.min(score, 1)
+            if KEEP:
+                limit = bound - away + loss
+                if tl.max((least <= limit).to(tl.int32), 0) > 0:
+                    kept = score <= limit[:, None]
+                    slot = count + row[:, None] + tl.zeros([TILE, TILE], dtype=tl.int32)
+                    at = tl.atomic_add(slot, 1, mask=kept)
+                    to = found + row[:, None].to(tl.int64) * room + at
+                    there = place[None, :] + tl.zeros([TILE, TILE], dtype=tl.int64)
+                    there = there.to(found.dtype.element_ty)
+                    tl.store(to, there, mask=kept & (at < room))
+            else:
+                to = found + row.to(tl.int64) * room + (t - begin) * PARTS + s
+                tl.store(to, least + away + 2 * loss, mask=inside)
 
 
 def product(S: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -106,7 +148,7 @@ def product(S: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _product(  # type: ignore[no-untyped-def]
     crow, columns, values, v, out, n, R: tl.constexpr, K: tl.constexpr
 ):
@@ -140,15 +182,17 @@ def _rows_times(
     with torch.cuda.device_of(Y):
         _times[(n,)](
             S.crow_indices(), S.col_indices(), S.values(), X, Y, terms, width,
-            ADD=add, WIDTH=WIDTH, K=INDICES, num_warps=1 if WIDTH <= 64 else 4,
+            FULL=width == WIDTH, ADD=add, WIDTH=WIDTH, K=INDICES,
+            num_warps=1 if WIDTH <= 64 else 4,
         )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["stride"])
 def _times(  # type: ignore[no-untyped-def]
-    crow, columns, values, X, Y, terms, width: tl.constexpr,
-    ADD: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
+    crow, columns, values, X, Y, terms, stride,
+    FULL: tl.constexpr, ADD: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
+    width = WIDTH if FULL else stride  # known in advance, or not compiled anew
     i = tl.program_id(0).to(tl.int64)
     q = tl.arange(0, WIDTH)
     e = tl.arange(0, K)
@@ -172,6 +216,38 @@ def _times(  # type: ignore[no-untyped-def]
     tl.store(X + i * width + q, total, mask=q < width)
 
 
+def distances(
+    F: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, size: int = 0
+) -> torch.Tensor:
+    """Return |f_i - f_j|^2 for the candidates j of each row i, without a copy of F."""
+    F, columns = F.contiguous(), columns.contiguous()
+    n, m = columns.shape
+    out = torch.empty((n, m), dtype=F.dtype, device=F.device)
+    M, C = triton.next_power_of_2(m), triton.next_power_of_2(F.shape[1])
+    with torch.cuda.device_of(F):
+        _distances[(n,)](
+            F, rows, columns, out, m, F.shape[1], M=M, C=C,
+            num_warps=1 if M * C <= 1024 else 4,
+        )  # fmt: skip
+    return out
+
+
+@triton.jit(do_not_specialize=["m", "c"])
+def _distances(F, rows, columns, out, m, c, M: tl.constexpr, C: tl.constexpr):  # type: ignore[no-untyped-def]
+    r = tl.program_id(0).to(tl.int64)
+    k, q = tl.arange(0, M), tl.arange(0, C)
+    i = tl.load(rows + r).to(tl.int64)
+    j = tl.load(columns + r * m + k, mask=k < m, other=0).to(tl.int64)
+    here = tl.load(F + i * c + q, mask=q < c, other=0.0)
+    there = tl.load(
+        F + j[:, None] * c + q[None, :],
+        mask=(k < m)[:, None] & (q < c)[None, :],
+        other=0.0,
+    )
+    gap = there - here[None, :]
+    tl.store(out + r * m + k, tl.sum(gap * gap, 1), mask=k < m)
+
+
 def mirrored(S: torch.Tensor) -> bool:
     """Tell whether a canonical CSR tensor equals its transpose to the bit."""
     crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
@@ -186,7 +262,7 @@ def mirrored(S: torch.Tensor) -> bool:
     return not bool(wrong)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["turns"])
 def _mirrored(crow, columns, values, wrong, turns, K: tl.constexpr):  # type: ignore[no-untyped-def]
     i = tl.program_id(0)
     e = tl.arange(0, K)

@@ -15,7 +15,7 @@ from bistochastic.backends.device import (
     device_of,
     fetched,
 )
-from bistochastic.cluster.base import GraphClusterer, Watch
+from bistochastic.cluster.base import GraphClusterer, Later, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
 from bistochastic.cluster.making import LAZY, Making
@@ -223,7 +223,9 @@ class ANCMM(GraphClusterer):
         Where to run, such as "cuda" or "cuda:1"; needs ``pip install
         'bistochastic[gpu]'``. By default where X lies: tensors on a GPU are clustered
         there, all else on the CPU by compiled loops ("cpu" is torch on the CPU, to
-        try what runs on a GPU). There "auto" `neighbors` are exact up to n^2 d = 1e14.
+        try what runs on a GPU). There "auto" `neighbors` are exact up to n^2 d = 1e14,
+        and the graph, its scaling and the embedding stay on the device until they are
+        asked for.
     precision : {"double", "single"}, default="double"
         Numbers of the graph, with a device. In singles row sums are right to 1e-5, or
         `tol` if that is more, and points at the border of two clusters may change.
@@ -337,6 +339,9 @@ class ANCMM(GraphClusterer):
         "precision": Choice("double", "single"),
         "verbose": Count(0, True, False),
     }
+
+    _place = _from = None  # the device of a fit that is going on, and that of X
+    affinity_matrix_, scaling_, embedding_, _points = (Later() for _ in range(4))
 
     def __init__(
         self,
@@ -801,15 +806,21 @@ class ANCMM(GraphClusterer):
         labels = self._labels(step, problem, c)
         place = slice(None) if order is None else inverse(order)
         pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
-        points = problem.points
-        if points is not None and order is not None:
-            points = points.at(place)
-        S = graph.S if order is None else graph.S.part(place)
-        return {
+        later = {
+            "affinity_matrix_": lambda: (
+                graph.S if order is None else graph.S.part(place)
+            ).entries(0.0),
+            "scaling_": lambda: on_cpu(graph.u[place]),
+            "embedding_": lambda: on_cpu(found.F[place]),
+            "_points": lambda: (
+                problem.points
+                and (
+                    problem.points if order is None else problem.points.at(place)
+                ).host()
+            ),
+        }
+        made = {
             "labels_": labels,
-            "affinity_matrix_": S.entries(0.0),
-            "scaling_": on_cpu(graph.u)[place],
-            "embedding_": on_cpu(found.F)[place],
             "n_components_": step.number,
             "n_clusters_": int(labels.max()) + 1,
             "n_neighbors_": None if self.metric == "affinity" else problem.k,
@@ -818,9 +829,11 @@ class ANCMM(GraphClusterer):
             "penalty_": step.lam,
             "bridges_": pairs if order is None else order[pairs],
             "converged_": step.number == c and graph.residual <= self._tol,
-            "_points": points and points.host(),
             "_n_others": problem.k - (self.self_neighbor is True),
         }
+        if self._place is None:
+            return made | {name: make() for name, make in later.items()}
+        return made | {"_later": later}
 
 
 def _ordered(X, device):

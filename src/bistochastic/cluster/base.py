@@ -159,6 +159,26 @@ class Watch:
         )
 
 
+class Later:
+    """A fitted attribute that may be made when it is first asked for.
+
+    An estimator keeps what makes such attributes, by name, in ``_later``.
+    """
+
+    def __set_name__(self, owner, name):
+        self._name = name
+
+    def __get__(self, model, owner=None):
+        if model is None:
+            return self
+        make = vars(model).get("_later", {}).pop(self._name, None)
+        if make is None:  # what is there already is found before this is asked
+            kind = type(model).__name__
+            raise AttributeError(f"{kind!r} object has no attribute {self._name!r}")
+        vars(model)[self._name] = make()
+        return vars(model)[self._name]
+
+
 class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer that looks at its parameters and data before it starts.
 
@@ -182,6 +202,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         object
             The fitted estimator.
         """
+        vars(self).pop("_later", None)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # so that a fit that is broken off leaves no mixture
         self._check()
@@ -239,6 +260,13 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Look at each parameter on its own."""
         for name, check in self._limits.items():
             check(name, getattr(self, name))
+
+    def __getstate__(self):
+        """Return what is pickled or saved; what was left for later is made now."""
+        for name in [*vars(self).get("_later", {})]:
+            getattr(self, name)
+        vars(self).pop("_later", None)
+        return super().__getstate__()
 
     def _generator(self):
         """Return the generator that starts the eigensolver; None is a fixed seed."""

@@ -22,6 +22,9 @@ class Graph(Protocol):
     def vector(self, values: Any) -> Any:
         """Return `values` as a vector of this holder's namespace, type and device."""
 
+    def noise(self, rng: Any, columns: int) -> Any:
+        """Return a block of n rows of normal numbers, seeded by a NumPy generator."""
+
     def apply(self, v: Any) -> Any:
         """Return the product S v; `v` may have several columns."""
 

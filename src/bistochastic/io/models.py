@@ -5,10 +5,12 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from array_api_compat import is_torch_array
 from scipy.sparse import issparse
 from sklearn.base import ClusterMixin
 
 import bistochastic
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import FileError, InputError, listed
 from bistochastic.io.arrays import Archive
 from bistochastic.io.limits import memory_limit
@@ -59,10 +61,12 @@ def save(estimator, path, *, extra=None, force=False):
             "joblib.dump saves others."
         )
     attributes = {
-        key: value
-        for key, value in vars(estimator).items()
+        key: on_cpu(value) if is_torch_array(value) else value
+        for key, value in estimator.__getstate__().items()
         if not key.startswith("_") or key in PRIVATE
     }
+    if attributes.get("device") is not None:
+        attributes["device"] = str(attributes["device"])
     about = {
         "format": FORMAT,
         "bistochastic": bistochastic.__version__,

@@ -97,16 +97,16 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
         theta, X = _dense(S, Q, rest)
         values = largest * _values(Q, theta)
         return Embedding(xp.concat([Q, X], axis=1), values, Status.CONVERGED, 0)
-    X = S.vector((rng or np.random.default_rng(0)).standard_normal((S.n, block)))
-    fresh = 0
+    fresh, warm = 0, []
     if last is not None:
         kept = min(last.F.shape[1], rest)
         warm = [last.F[:, last.F.shape[1] - kept :]]
         if last.guards is not None and kept == rest:
             warm.append(last.guards[:, : block - rest - FRESH])
             fresh = block - sum(part.shape[1] for part in warm)
-        known = sum(part.shape[1] for part in warm)
-        X = xp.concat([*warm, X[:, known:]], axis=1)
+    unknown = block - sum(part.shape[1] for part in warm)
+    noise = S.noise(rng or np.random.default_rng(0), unknown)
+    X = xp.concat([*warm, noise], axis=1)
     limit = PATIENCE if S.n <= MEDIUM else LIMIT
     tol = tol or (TOLERANCE if S.n < LARGE else LOOSE)
     steps = filtered(S, X, Q, rest, aim=tol, fresh=fresh)

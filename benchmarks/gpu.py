@@ -1,0 +1,421 @@
+"""The whole fit on a GPU: is it right, how fast is it, and how near to the floor.
+
+Run with ``python benchmarks/gpu.py`` on a machine with one; ``--parts`` takes some of
+*same* (labels of ten data sets by both paths), *fits* (1,000,000 points, exact and
+approximate neighbors), *stages* (where the time goes, and the floor), *large* (128
+columns, and 10,000,000 points), *marcus* (the mapping of 10^8 entries) and *cpu* (the
+same on all cores of the CPU). ``BISTOCHASTIC_DATA`` may name a folder with the sets of
+the paper; ``--record file.json`` keeps the numbers.
+
+Seconds are medians of `--repeats` runs after one that is not counted, in which Triton
+compiles, with the data in a NumPy array at first and the labels in one at last;
+*all* is the same with graph, embedding and points fetched as well.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+import warnings
+from collections import Counter
+from functools import partial, wraps
+
+import numpy as np
+
+from bistochastic import ANCMM, marcus_mapping
+from bistochastic.metrics import clustering_accuracy
+
+K, C = 15, 20
+RECORD = {}
+
+
+def table(title, head, rows):
+    """Print a table, and keep it."""
+    RECORD[title] = [dict(zip(head, row, strict=True)) for row in rows]
+    print(f"\n## {title}\n\n| " + " | ".join(head) + " |", flush=True)
+    print("|" + "---|" * len(head))
+    for row in rows:
+        cells = (f"{x:.4g}" if isinstance(x, float) else str(x) for x in row)
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def data(kind, n, d):
+    """Return points, and labels if there are any."""
+    from sklearn.datasets import make_blobs
+
+    if kind == "uniform":
+        return np.random.default_rng(0).random((n, d)), None
+    return make_blobs(n, d, centers=C, cluster_std=float(kind), random_state=0)
+
+
+def clocked(make, repeats, warm=1):
+    """Return the median of the seconds that a function takes, and its last result."""
+    import torch
+
+    seconds = []
+    for turn in range(repeats + warm):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        made = make()
+        torch.cuda.synchronize()
+        if turn >= warm:
+            seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds), made
+
+
+def machine():
+    """Print what the machine is, and its ceilings."""
+    import torch
+
+    a = torch.randn(1 << 29, device="cuda")
+    b = torch.empty_like(a)
+    seconds, _ = clocked(lambda: b.copy_(a), 9, 3)
+    copied = 2 * a.numel() * 4 / seconds
+    a = b = None
+    A = torch.randn(8192, 8192, device="cuda")
+    torch.backends.cuda.matmul.allow_tf32 = True
+    seconds, _ = clocked(lambda: A @ A, 9, 3)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    rate = 2 * 8192**3 / seconds
+    table(
+        "Machine",
+        ["device", "torch", "cores", "copy TB/s", "tf32 TFLOP/s"],
+        [
+            [
+                torch.cuda.get_device_name(),
+                torch.__version__,
+                os.cpu_count(),
+                copied / 1e12,
+                rate / 1e12,
+            ]
+        ],
+    )
+    return copied, rate
+
+
+def same():
+    """Compare labels, and look at the row sums."""
+    from bistochastic.datasets import load
+
+    names = [
+        "tr41",
+        "orl",
+        "arsmall",
+        "letter",
+        "yale",
+        "wine",
+        "feret",
+        "movement",
+        "ecoli",
+        "yeast",
+    ]
+    rows = []
+    for name in names:
+        try:
+            held = load(name)
+        except (OSError, ValueError) as error:
+            rows.append([name, "", "", "", "", "", str(error)[:60]])
+            continue
+        X = np.asarray(held.data, dtype=float)
+        width = np.ptp(X, axis=0)
+        X = (X - X.min(axis=0)) / np.where(width > 0, width, 1.0)
+        c = len(np.unique(held.target))
+        for way in ("default", "paper"):
+            make = partial(ANCMM, c, tol=1e-10)
+            if way == "paper":
+                make = partial(ANCMM.paper, c, 10, tol=1e-10)
+            here = make().fit(X)
+            there = make(device="cuda").fit(X)
+            sums = np.abs(there.affinity_matrix_.sum(axis=1) - 1).max()
+            equal = bool((here.labels_ == there.labels_).all())
+            rows.append([name, *X.shape, c, way, equal, float(sums)])
+    head = ["set", "n", "d", "c", "method", "same labels", "row sums off by"]
+    table("Ten data sets, CPU and GPU", head, rows)
+
+
+def fit(X, **options):
+    """Fit once, the labels fetched."""
+    options = {"n_neighbors": K} | options
+    return ANCMM(C, **options).fit(X)
+
+
+def whole(X, **options):
+    """Fit once, all results fetched."""
+    model = fit(X, **options)
+    model.__getstate__()
+    return model
+
+
+def quality(model, y):
+    """Return what a fit came to."""
+    found = clustering_accuracy(y, model.labels_) if y is not None else "-"
+    last = model.history_[-1]
+    return [
+        model.n_components_,
+        found,
+        float(model.history_[0]["recall"]),
+        float(last["residual"]),
+        model.n_iter_,
+    ]
+
+
+HEAD = ["components", "ACC", "recall", "row sums off by", "steps"]
+
+
+def fits(repeats):
+    """Time fits of a million points."""
+    import torch
+
+    rows = []
+    for kind in ("2.5", "5", "uniform"):
+        X, y = data(kind, 1_000_000, 16)
+        for how in ("exact", 0.98):
+            torch.cuda.reset_peak_memory_stats()
+            run = partial(fit, X, device="cuda", neighbors=how)
+            seconds, model = clocked(run, repeats)
+            peak = torch.cuda.max_memory_allocated() / 2**30
+            run = partial(whole, X, device="cuda", neighbors=how)
+            every, _ = clocked(run, repeats, 0)
+            rows.append([kind, how, seconds, every, peak, *quality(model, y)])
+    single = partial(fit, X, device="cuda", neighbors=0.98, precision="single")
+    seconds, model = clocked(single, repeats)
+    rows.append(["uniform, singles", 0.98, seconds, "", "", *quality(model, None)])
+    head = ["data", "neighbors", "s", "s, all", "GiB", *HEAD]
+    table("1,000,000 x 16, c = 20, k = 15", head, rows)
+
+
+def large(repeats):
+    """Time fits of wider and of more points."""
+    import torch
+
+    rows = []
+    for n, d, how, times in (
+        (1_000_000, 128, "exact", repeats),
+        (1_000_000, 128, 0.98, repeats),
+        (10_000_000, 16, 0.95, 1),
+    ):
+        X, y = data("5", n, d)
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        run = partial(fit, X, device="cuda", neighbors=how)
+        seconds, model = clocked(run, times, int(times > 1))
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        rows.append([f"{n:,} x {d}", how, seconds, peak, *quality(model, y)])
+    table("More", ["blobs, spread 5", "neighbors", "s", "GiB", *HEAD], rows)
+
+
+class Stages:
+    """Seconds of functions, less those of functions inside them."""
+
+    def __init__(self):
+        self.seconds, self.calls, self._inside = Counter(), Counter(), []
+
+    def watch(self, owner, name, stage):
+        """Measure one function from now on."""
+        import torch
+
+        held = getattr(owner, name)
+
+        @wraps(held)
+        def timed(*args, **options):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            self._inside.append(0.0)
+            try:
+                return held(*args, **options)
+            finally:
+                torch.cuda.synchronize()
+                spent = time.perf_counter() - begin
+                self.seconds[stage] += spent - self._inside.pop()
+                self.calls[stage] += 1
+                if self._inside:
+                    self._inside[-1] += spent
+
+        setattr(owner, name, timed)
+
+
+def stages(copied, rate):
+    """Print where the time of one fit goes, and the least that it could take."""
+    from bistochastic import components
+    from bistochastic.backends import (
+        costs,
+        device,
+        torch_csr,
+        torch_search,
+        triton_kernels,
+    )
+    from bistochastic.cluster import ancmm, exactly, making
+    from bistochastic.spectrum import filtered
+
+    watch = Stages()
+    for owner, name, stage in (
+        (ancmm.ANCMM, "_validated", "to the device"),
+        (device.Device, "order", "order"),
+        (torch_search, "neighbors", "neighbors, rest"),
+        (torch_search, "divided", "neighbors, cells"),
+        (torch_search, "first_bounds", "neighbors, bounds"),
+        (torch_search._Search, "_nearest", "neighbors, measured"),
+        (triton_kernels, "within", "neighbors, pairs"),
+        (ancmm, "refined", "local scales"),
+        (costs.TableCosts, "plus", "rows, distances of F"),
+        (costs.TableCosts, "weigh", "rows, weights"),
+        (costs.TableCosts, "symmetrized", "symmetrized"),
+        (torch_csr, "merged", "symmetrized, pattern once"),
+        (making, "diagonal_of", "scaling"),
+        (exactly, "bridges", "bridges"),
+        (ancmm, "ky_fan", "spectrum, rest"),
+        (filtered, "_orthonormal", "spectrum, bases"),
+        (ancmm, "objective", "objective"),
+        (ancmm, "components", "components"),
+        (exactly, "components", "components"),
+        (ancmm.ANCMM, "_fitted", "fitted"),
+    ):
+        watch.watch(owner, name, stage)
+    for text, stage in (
+        (filtered.polynomial, "spectrum, filters"),
+        (components.search, "components"),
+    ):
+        holder = type("Holder", (), {"body": torch_csr.BODIES[text]})
+        watch.watch(holder, "body", stage)
+        torch_csr.BODIES[text] = holder.body
+    for kind in ("5", "uniform"):
+        X, _ = data(kind, 1_000_000, 16)
+        fit(X, device="cuda", neighbors="exact")
+        watch.seconds.clear()
+        watch.calls.clear()
+        begin = time.perf_counter()
+        model = fit(X, device="cuda", neighbors="exact")
+        spent = time.perf_counter() - begin
+        n, d = X.shape
+        nnz, steps = model.affinity_matrix_.nnz, model.n_iter_ - 1
+        products = sum(h["embedding_products"] for h in model.history_)
+        scaled = sum(h["n_products"] for h in model.history_)
+        done = model.n_iter_
+        least = {  # stage -> (bytes, operations)
+            "neighbors, cells": (20 * n * d * 8, 0),
+            "neighbors, pairs": (n * d * 4, 2.0 * n * n * d),
+            "neighbors, measured": (n * 24 * d * 8 + n * K * 12, 0),
+            "rows, distances of F": (steps * n * (K + 1) * (8 * C + 20), 0),
+            "rows, weights": ((done + 1) * n * (K + 1) * 16, 0),
+            "symmetrized": (done * (nnz * 24 + n * (K + 1) * 8), 0),
+            "symmetrized, pattern once": (2 * 2 * n * (K + 1) * 24, 0),
+            "scaling": (scaled * 12 * nnz, 0),
+            "spectrum, filters": (products * (8 * nnz + 3 * 128 * n) / 25, 0),
+            "components": (2 * done * 4 * nnz, 0),
+        }
+        rows = []
+        for stage, seconds in watch.seconds.most_common():
+            moved, made = least.get(stage, (0, 0))
+            floor = max(moved / copied, made / rate)
+            ratio = seconds / floor if floor else ""
+            cells = [stage, watch.calls[stage], seconds, moved / 1e9 or ""]
+            rows.append([*cells, made / 1e12 or "", floor or "", ratio])
+        rows.append(["rest", "", spent - sum(watch.seconds.values()), "", "", "", ""])
+        rows.append(["all, waiting after each stage", "", spent, "", "", "", ""])
+        head = ["stage", "calls", "s", "GB", "TFLOP", "floor, s", "times the floor"]
+        table(f"Stages, {kind}", head, rows)
+
+
+def graph(n=1_000_000, half=50, reach=400):
+    """Return a symmetric CSR matrix of about 10^8 entries, neighbors close by."""
+    import torch
+
+    from bistochastic.backends.torch_csr import TorchCsr
+
+    source = torch.Generator("cuda").manual_seed(0)
+    i = torch.arange(n, device="cuda").repeat_interleave(half)
+    j = torch.randint(1, reach, i.shape, generator=source, device="cuda")
+    w = torch.rand(i.shape, generator=source, device="cuda", dtype=torch.float64)
+    w = torch.exp(2 * w)
+    i, j = torch.cat([i, i[::half]]), torch.cat([(i + j) % n, i[::half]])
+    w = torch.cat([w, torch.ones(n, device="cuda", dtype=torch.float64)])
+    return TorchCsr.symmetrized(i, j, w, n).native()
+
+
+def mapping(copied, repeats, cpu):
+    """Time the mapping of a large graph."""
+    import torch
+
+    from bistochastic.backends.torch_csr import TorchCsr, to_scipy
+
+    rows = []
+    for name, reach in (("close by", 400), ("anywhere", 1_000_000)):
+        S = graph(reach=reach)
+        nnz = S.values().shape[0]
+        held = TorchCsr(S)
+        u = held.ones()
+        seconds, _ = clocked(lambda held=held, u=u: held.apply(u), 20, 3)
+        rate = (12 * nnz + 20 * held.n) / seconds
+        every, result = clocked(lambda S=S: marcus_mapping(S), repeats)
+        moved = result.n_products * 12 * nnz + 3 * 12 * nnz
+        there = result.matrix
+        sums = float((there @ torch.ones_like(u) - 1).abs().max())
+        ratio = here = ""
+        if cpu and reach == 400:
+            A = to_scipy(S)
+            marcus_mapping(A)
+            begin = time.perf_counter()
+            other = marcus_mapping(A)
+            here = time.perf_counter() - begin
+            ratio = here / every
+            gap = abs(other.scaling / result.scaling.cpu().numpy() - 1).max()
+            assert gap < 1e-8, gap
+        rows.append(
+            [
+                name,
+                nnz,
+                result.n_products,
+                sums,
+                1e3 * seconds,
+                rate / copied,
+                1e3 * every,
+                moved / every / copied,
+                here,
+                ratio,
+            ]
+        )
+    head = ["neighbors", "entries", "products", "row sums off by", "ms a product"]
+    head += ["of copy bandwidth", "ms, whole call", "of copy bandwidth, whole call"]
+    head += ["s, CPU", "times faster"]
+    table("marcus_mapping", head, rows)
+
+
+def on_cpu():
+    """Time the same fits on all cores."""
+    fit(np.random.default_rng(0).random((20_000, 16)))  # loads what is compiled
+    rows = []
+    for kind in ("2.5", "5", "uniform"):
+        X, y = data(kind, 1_000_000, 16)
+        begin = time.perf_counter()
+        model = fit(X)
+        rows.append([kind, time.perf_counter() - begin, *quality(model, y)])
+    table("CPU, all cores", ["data", "s", *HEAD], rows)
+
+
+def main():
+    """Run what is asked for."""
+    parts = ("same", "fits", "large", "marcus", "cpu", "stages")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--record")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    copied, rate = machine()
+    for part in asked.parts:
+        {
+            "same": same,
+            "fits": lambda: fits(asked.repeats),
+            "large": lambda: large(asked.repeats),
+            "marcus": lambda: mapping(copied, asked.repeats, "cpu" in asked.parts),
+            "cpu": on_cpu,
+            "stages": lambda: stages(copied, rate),
+        }[part]()
+        if asked.record:
+            with open(asked.record, "w") as stream:
+                json.dump(RECORD, stream, indent=1)
+
+
+if __name__ == "__main__":
+    main()
