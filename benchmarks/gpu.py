@@ -1,11 +1,12 @@
 """The whole fit on a GPU: is it right, how fast is it, and how near to the floor.
 
 Run with ``python benchmarks/gpu.py`` on a machine with one; ``--parts`` takes some of
-*same* (labels of ten data sets by both paths), *fits* (1,000,000 points, exact and
-approximate neighbors), *stages* (where the time goes, and the floor), *large* (128
-columns, and 10,000,000 points), *marcus* (the mapping of 10^8 entries) and *cpu* (the
-same on all cores of the CPU). ``BISTOCHASTIC_DATA`` may name a folder with the sets of
-the paper; ``--record file.json`` keeps the numbers.
+*check* (the search against all pairs), *same* (labels of ten data sets by both paths),
+*fits* (1,000,000 points, exact and approximate neighbors), *stages* (where the time
+goes, and the floor), *large* (128 columns, and 10,000,000 points), *marcus* (the
+mapping of 10^8 entries) and *cpu* (the same on all cores of the CPU).
+``BISTOCHASTIC_DATA`` may name a folder with the sets of the paper; ``--record
+file.json`` keeps the numbers.
 
 Seconds are medians of `--repeats` runs after one that is not counted, in which Triton
 compiles, with the data in a NumPy array at first and the labels in one at last;
@@ -30,14 +31,20 @@ K, C = 15, 20
 RECORD = {}
 
 
-def table(title, head, rows):
-    """Print a table, and keep it."""
-    RECORD[title] = [dict(zip(head, row, strict=True)) for row in rows]
-    print(f"\n## {title}\n\n| " + " | ".join(head) + " |", flush=True)
-    print("|" + "---|" * len(head))
-    for row in rows:
-        cells = (f"{x:.4g}" if isinstance(x, float) else str(x) for x in row)
-        print("| " + " | ".join(cells) + " |", flush=True)
+class Table:
+    """Prints rows as they come, and keeps them."""
+
+    def __init__(self, title, *head):
+        self._title, self._head = title, head
+        RECORD[title] = []
+        print(f"\n## {title}\n\n| " + " | ".join(head) + " |")
+        print("|" + "---|" * len(head), flush=True)
+
+    def row(self, *cells):
+        """Print one row."""
+        RECORD[self._title].append(dict(zip(self._head, cells, strict=True)))
+        words = (f"{x:.4g}" if isinstance(x, float) else str(x) for x in cells)
+        print("| " + " | ".join(words) + " |", flush=True)
 
 
 def data(kind, n, d):
@@ -78,44 +85,42 @@ def machine():
     seconds, _ = clocked(lambda: A @ A, 9, 3)
     torch.backends.cuda.matmul.allow_tf32 = False
     rate = 2 * 8192**3 / seconds
-    table(
-        "Machine",
-        ["device", "torch", "cores", "copy TB/s", "tf32 TFLOP/s"],
-        [
-            [
-                torch.cuda.get_device_name(),
-                torch.__version__,
-                os.cpu_count(),
-                copied / 1e12,
-                rate / 1e12,
-            ]
-        ],
-    )
+    made = Table("Machine", "device", "torch", "cores", "copy TB/s", "tf32 TFLOP/s")
+    name, version = torch.cuda.get_device_name(), torch.__version__
+    made.row(name, version, os.cpu_count(), copied / 1e12, rate / 1e12)
     return copied, rate
+
+
+def check():
+    """Compare the search with all pairs in doubles."""
+    import torch
+
+    from bistochastic.backends import torch_search, triton_kernels
+
+    made = Table("Neighbors against all pairs", "n", "d", "points looked at", "same")
+    rng = np.random.default_rng(0)
+    for n, d in ((30_000, 2), (30_000, 16), (20_000, 40), (10_000, 200), (10**6, 16)):
+        X = rng.random((n, d)) + (n < 10**6) * rng.integers(0, 3, (n, 1))
+        X = torch.from_numpy(X - np.median(X, axis=0)).cuda()
+        some = torch.from_numpy(rng.choice(n, 200, replace=False)).cuda()
+        columns, costs, _ = torch_search.neighbors(X, K, "exact", triton_kernels)
+        true, far = torch_search.all_pairs(X, some, K)
+        equal = bool((columns[some] == true).all() and (costs[some] == far).all())
+        made.row(n, d, len(some), equal)
 
 
 def same():
     """Compare labels, and look at the row sums."""
     from bistochastic.datasets import load
 
-    names = [
-        "tr41",
-        "orl",
-        "arsmall",
-        "letter",
-        "yale",
-        "wine",
-        "feret",
-        "movement",
-        "ecoli",
-        "yeast",
-    ]
-    rows = []
-    for name in names:
+    names = ["tr41", "orl", "arsmall", "letter", "yale", "wine", "feret", "movement"]
+    head = ["set", "n", "d", "c", "method", "same labels", "row sums off by"]
+    made = Table("Ten data sets, CPU and GPU", *head)
+    for name in [*names, "ecoli", "yeast"]:
         try:
             held = load(name)
         except (OSError, ValueError) as error:
-            rows.append([name, "", "", "", "", "", str(error)[:60]])
+            made.row(name, "", "", "", "", "", str(error)[:60])
             continue
         X = np.asarray(held.data, dtype=float)
         width = np.ptp(X, axis=0)
@@ -129,9 +134,7 @@ def same():
             there = make(device="cuda").fit(X)
             sums = np.abs(there.affinity_matrix_.sum(axis=1) - 1).max()
             equal = bool((here.labels_ == there.labels_).all())
-            rows.append([name, *X.shape, c, way, equal, float(sums)])
-    head = ["set", "n", "d", "c", "method", "same labels", "row sums off by"]
-    table("Ten data sets, CPU and GPU", head, rows)
+            made.row(name, *X.shape, c, way, equal, float(sums))
 
 
 def fit(X, **options):
@@ -167,7 +170,8 @@ def fits(repeats):
     """Time fits of a million points."""
     import torch
 
-    rows = []
+    head = ["data", "neighbors", "s", "s, all", "GiB", *HEAD]
+    made = Table("1,000,000 x 16, c = 20, k = 15", *head)
     for kind in ("2.5", "5", "uniform"):
         X, y = data(kind, 1_000_000, 16)
         for how in ("exact", 0.98):
@@ -176,20 +180,18 @@ def fits(repeats):
             seconds, model = clocked(run, repeats)
             peak = torch.cuda.max_memory_allocated() / 2**30
             run = partial(whole, X, device="cuda", neighbors=how)
-            every, _ = clocked(run, repeats, 0)
-            rows.append([kind, how, seconds, every, peak, *quality(model, y)])
+            every, _ = clocked(run, 1, 0)
+            made.row(kind, how, seconds, every, peak, *quality(model, y))
     single = partial(fit, X, device="cuda", neighbors=0.98, precision="single")
     seconds, model = clocked(single, repeats)
-    rows.append(["uniform, singles", 0.98, seconds, "", "", *quality(model, None)])
-    head = ["data", "neighbors", "s", "s, all", "GiB", *HEAD]
-    table("1,000,000 x 16, c = 20, k = 15", head, rows)
+    made.row("uniform, singles", 0.98, seconds, "", "", *quality(model, None))
 
 
 def large(repeats):
     """Time fits of wider and of more points."""
     import torch
 
-    rows = []
+    made = Table("More", "blobs, spread 5", "neighbors", "s", "GiB", *HEAD)
     for n, d, how, times in (
         (1_000_000, 128, "exact", repeats),
         (1_000_000, 128, 0.98, repeats),
@@ -201,8 +203,7 @@ def large(repeats):
         run = partial(fit, X, device="cuda", neighbors=how)
         seconds, model = clocked(run, times, int(times > 1))
         peak = torch.cuda.max_memory_allocated() / 2**30
-        rows.append([f"{n:,} x {d}", how, seconds, peak, *quality(model, y)])
-    table("More", ["blobs, spread 5", "neighbors", "s", "GiB", *HEAD], rows)
+        made.row(f"{n:,} x {d}", how, seconds, peak, *quality(model, y))
 
 
 class Stages:
@@ -304,17 +305,16 @@ def stages(copied, rate):
             "spectrum, filters": (products * (8 * nnz + 3 * 128 * n) / 25, 0),
             "components": (2 * done * 4 * nnz, 0),
         }
-        rows = []
+        head = ["stage", "calls", "s", "GB", "TFLOP", "floor, s", "times the floor"]
+        made = Table(f"Stages, {kind}", *head)
         for stage, seconds in watch.seconds.most_common():
-            moved, made = least.get(stage, (0, 0))
-            floor = max(moved / copied, made / rate)
+            moved, count = least.get(stage, (0, 0))
+            floor = max(moved / copied, count / rate)
             ratio = seconds / floor if floor else ""
             cells = [stage, watch.calls[stage], seconds, moved / 1e9 or ""]
-            rows.append([*cells, made / 1e12 or "", floor or "", ratio])
-        rows.append(["rest", "", spent - sum(watch.seconds.values()), "", "", "", ""])
-        rows.append(["all, waiting after each stage", "", spent, "", "", "", ""])
-        head = ["stage", "calls", "s", "GB", "TFLOP", "floor, s", "times the floor"]
-        table(f"Stages, {kind}", head, rows)
+            made.row(*cells, count / 1e12 or "", floor or "", ratio)
+        made.row("rest", "", spent - sum(watch.seconds.values()), "", "", "", "")
+        made.row("all, waiting after each stage", "", spent, "", "", "", "")
 
 
 def graph(n=1_000_000, half=50, reach=400):
@@ -325,7 +325,9 @@ def graph(n=1_000_000, half=50, reach=400):
 
     source = torch.Generator("cuda").manual_seed(0)
     i = torch.arange(n, device="cuda").repeat_interleave(half)
-    j = torch.randint(1, reach, i.shape, generator=source, device="cuda")
+    step = (reach - 1) // half  # one of so many points each, so that none comes twice
+    j = torch.randint(1, step + 1, i.shape, generator=source, device="cuda")
+    j += step * torch.arange(half, device="cuda").repeat(n)
     w = torch.rand(i.shape, generator=source, device="cuda", dtype=torch.float64)
     w = torch.exp(2 * w)
     i, j = torch.cat([i, i[::half]]), torch.cat([(i + j) % n, i[::half]])
@@ -339,8 +341,10 @@ def mapping(copied, repeats, cpu):
 
     from bistochastic.backends.torch_csr import TorchCsr, to_scipy
 
-    rows = []
-    for name, reach in (("close by", 400), ("anywhere", 1_000_000)):
+    head = ["neighbors", "entries", "products", "row sums off by", "ms a product"]
+    head += ["of copy bandwidth", "ms, whole call", "of copy bandwidth, whole call"]
+    made = Table("marcus_mapping", *head, "s, CPU", "times faster")
+    for name, reach in (("close by", 401), ("anywhere", 500_000)):
         S = graph(reach=reach)
         nnz = S.values().shape[0]
         held = TorchCsr(S)
@@ -352,7 +356,7 @@ def mapping(copied, repeats, cpu):
         there = result.matrix
         sums = float((there @ torch.ones_like(u) - 1).abs().max())
         ratio = here = ""
-        if cpu and reach == 400:
+        if cpu and reach == 401:
             A = to_scipy(S)
             marcus_mapping(A)
             begin = time.perf_counter()
@@ -361,41 +365,34 @@ def mapping(copied, repeats, cpu):
             ratio = here / every
             gap = abs(other.scaling / result.scaling.cpu().numpy() - 1).max()
             assert gap < 1e-8, gap
-        rows.append(
-            [
-                name,
-                nnz,
-                result.n_products,
-                sums,
-                1e3 * seconds,
-                rate / copied,
-                1e3 * every,
-                moved / every / copied,
-                here,
-                ratio,
-            ]
+        made.row(
+            name,
+            nnz,
+            result.n_products,
+            sums,
+            1e3 * seconds,
+            rate / copied,
+            1e3 * every,
+            moved / every / copied,
+            here,
+            ratio,
         )
-    head = ["neighbors", "entries", "products", "row sums off by", "ms a product"]
-    head += ["of copy bandwidth", "ms, whole call", "of copy bandwidth, whole call"]
-    head += ["s, CPU", "times faster"]
-    table("marcus_mapping", head, rows)
 
 
 def on_cpu():
     """Time the same fits on all cores."""
     fit(np.random.default_rng(0).random((20_000, 16)))  # loads what is compiled
-    rows = []
+    made = Table("CPU, all cores", "data", "s", *HEAD)
     for kind in ("2.5", "5", "uniform"):
         X, y = data(kind, 1_000_000, 16)
         begin = time.perf_counter()
         model = fit(X)
-        rows.append([kind, time.perf_counter() - begin, *quality(model, y)])
-    table("CPU, all cores", ["data", "s", *HEAD], rows)
+        made.row(kind, time.perf_counter() - begin, *quality(model, y))
 
 
 def main():
     """Run what is asked for."""
-    parts = ("same", "fits", "large", "marcus", "cpu", "stages")
+    parts = ("check", "same", "fits", "large", "marcus", "cpu", "stages")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--repeats", type=int, default=3)
@@ -405,6 +402,7 @@ def main():
     copied, rate = machine()
     for part in asked.parts:
         {
+            "check": check,
             "same": same,
             "fits": lambda: fits(asked.repeats),
             "large": lambda: large(asked.repeats),

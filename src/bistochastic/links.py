@@ -179,7 +179,7 @@ def reunited(labels, twins):
     links = csr_array((np.ones(i.size), (labels[i], labels[j])), shape=(q, q))
     whole = connected_components(links, directed=False)[1]
     pairs = list(zip(i.tolist(), j.tolist(), strict=True))
-    return pairs, numbered(whole[labels])
+    return pairs, numbered(whole)[labels]
 
 
 def bridges(labels, links, *, floor=1, most=None):
@@ -248,8 +248,8 @@ def _merged(chosen, labels, sizes, inside, outside, cost, floor):
         joined.append((int(inside[part]), int(outside[part])))
         parent[mine] = other
         size[other] += size[mine]
-    roots = np.array([root(part) for part in range(sizes.size)])
-    return joined, numbered(roots[labels])
+    roots = numbered(np.array([root(part) for part in range(sizes.size)]))
+    return joined, roots[labels]  # parts are numbered by first appearance, too
 
 
 def sweep(S, v, floor, groups=None):

@@ -16,8 +16,8 @@ from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered
 
 SINGLE = 1e-5  # relative errors that singles do not make
-LOOKED = 8  # products between two looks at whether a linear system is solved
-SAMPLED = 3  # entries of a row that a search for components begins with
+LOOKED = 2  # products between two looks at whether a linear system is solved
+SAMPLED = 2  # entries of a row that a search for components begins with
 
 
 class TorchCsr:
@@ -241,13 +241,33 @@ class TorchCsr:
         return _chosen(crow, columns, self._S.values(), kept, tuple(self._S.shape))
 
     def _plus_entries(self, i: Any, j: Any, values: torch.Tensor) -> Self:
-        n = self.n
-        own = self._rows().to(torch.int64) * n + self._S.col_indices()
-        key, place = torch.cat([own, i * n + j]).unique(return_inverse=True)
-        total = torch.zeros(key.shape[0], dtype=self._S.dtype, device=key.device)
-        total[place[: own.shape[0]]] = self._S.values()
-        total.index_add_(0, place[own.shape[0] :], values)
-        return type(self)(_csr(key, total, tuple(self._S.shape)))
+        """Return S with entries added to, or put in between, those that are there."""
+        n, S = self.n, self._S
+        key = self._rows().to(torch.int64) * n + S.col_indices()
+        more, place = (i * n + j).unique(return_inverse=True)
+        total = torch.zeros(len(more), dtype=S.dtype, device=key.device)
+        total.index_add_(0, place, values)
+        at = torch.searchsorted(key, more)
+        there = at < len(key)
+        there[there.clone()] = key[at[there]] == more[there]
+        known = S.values().clone()
+        known[at[there]] += total[there]
+        more, at, total = more[~there], at[~there], total[~there]
+        at = at + torch.arange(len(at), device=at.device)
+        old = torch.ones(len(key) + len(at), dtype=torch.bool, device=at.device)
+        old[at] = False
+        columns = torch.empty(len(old), dtype=S.col_indices().dtype, device=at.device)
+        columns[old], columns[at] = S.col_indices(), (more % n).to(columns.dtype)
+        made = torch.empty(len(old), dtype=S.dtype, device=at.device)
+        made[old], made[at] = known, total
+        shift = torch.bincount(more // n, minlength=n).cumsum(0)
+        crow = S.crow_indices() + torch.nn.functional.pad(shift, (1, 0))
+        return type(self)(
+            torch.sparse_csr_tensor(
+                crow.to(columns.dtype), columns, made, size=S.shape,
+                check_invariants=False,
+            )
+        )  # fmt: skip
 
     def _with(self, values: torch.Tensor) -> Self:
         S = self._S
@@ -270,11 +290,10 @@ def bodies(S: torch.Tensor) -> Any:
 def rows_of(S: torch.Tensor) -> torch.Tensor:
     """Return the row of each entry of a CSR tensor."""
     crow = S.crow_indices()
-    numbers = torch.arange(len(crow) - 1, dtype=S.col_indices().dtype)
+    kind, device = S.col_indices().dtype, crow.device
+    numbers = torch.arange(len(crow) - 1, dtype=kind, device=device)
     size = S.values().shape[0]
-    return torch.repeat_interleave(
-        numbers.to(crow.device), crow.diff(), output_size=size
-    )
+    return torch.repeat_interleave(numbers, crow.diff(), output_size=size)
 
 
 def merged(columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -380,14 +399,16 @@ def connected(S: torch.Tensor) -> torch.Tensor:
     tensor of int64 of shape (n,)
         Roots.
     """
-    crow, columns = S.crow_indices().to(torch.int64), S.col_indices()
+    crow, columns = S.crow_indices(), S.col_indices()
     root = torch.arange(len(crow) - 1, device=crow.device)
-    for at in range(SAMPLED):
-        some = (crow.diff() > at).nonzero()[:, 0]
-        root = _hooked(root, some, columns[crow[some] + at].to(torch.int64))
-    apart = root[rows_of(S)] != root[columns]
-    ends = rows_of(S)[apart].to(torch.int64), columns[apart].to(torch.int64)
-    return _hooked(root, *ends)
+    some = []
+    for at in range(1, SAMPLED + 1):  # the last entries of rows, often not loops
+        rows = (crow.diff() >= at).nonzero()[:, 0]
+        some.append((rows, columns[crow[rows + 1] - at].to(torch.int64)))
+    root = _hooked(root, *(torch.cat(ends) for ends in zip(*some, strict=True)))
+    rows = rows_of(S)
+    apart = (root[rows] != root[columns]).nonzero()[:, 0]
+    return _hooked(root, *(part[apart].to(torch.int64) for part in (rows, columns)))
 
 
 def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
@@ -432,7 +453,7 @@ def polynomial(
     scales = torch.tensor(terms, dtype=kind).to(X.device)
     Y = (SX - center * X) * (first / half)
     width = X.shape[1]
-    wide = (0, (1 << (width - 1).bit_length()) - width)
+    wide = (0, -width % 8)  # whole sectors of memory
     pad = torch.nn.functional.pad
     X, Y = (pad(part.to(kind), wide).contiguous() for part in (X, Y))
     S.n_products += degree - 1
@@ -451,9 +472,9 @@ def conjugate_gradients(
     accuracy: float,
     limit: int,
 ) -> torch.Tensor:
-    """Solve the Newton system; the device is waited for at every eighth product.
+    """Solve the Newton system; the device is waited for at every second product.
 
-    Steps beyond the solution are zero.
+    A step beyond the solution is zero.
     """
     x = torch.zeros_like(b)
     q = b / r

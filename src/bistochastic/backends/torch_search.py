@@ -13,6 +13,7 @@ approximate one with as many close ones as the exact neighbors of a sample ask f
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -199,8 +200,7 @@ def neighbors(
     some = torch.from_numpy(np.sort(some)).to(X.device)
     true = search.found(some, possible_cells)
     look = search.enough(some, true[0], wanted)
-    close = lambda cells, rows, bounds: nearest_cells(cells, rows, look)  # noqa: E731
-    columns, costs = search.run(every, close, kind)
+    columns, costs = search.run(every, partial(closest_cells, look=look), kind)
     asked = search.cells.numbers[some].view(-1)
     real = asked < n
     near = costs[asked[real]] <= true[1][real, -1:] * (1 + 1e-12)
@@ -242,7 +242,7 @@ class _Search:
         room = max(ROOM, 4 * m)
         text = self.kernels.within if self.kernels else within
         numbers = cells.numbers[rows].view(-1)
-        bounds = self.bounds(rows)
+        first = bounds = self.bounds(rows)
         kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
         best = self._nearest(numbers, kept, count)
         for _ in range(AGAIN):  # what was kept is a better bound for the others
@@ -255,10 +255,19 @@ class _Search:
             kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
             again = self._nearest(numbers[some], kept[some], count[some])
             best[0][some], best[1][some] = again
-        lost = (count > room) | torch.isinf(best[1][:, -1])  # ties, or too few cells
-        some = (lost & (numbers < cells.n)).nonzero()[:, 0]
-        if some.shape[0]:
-            again = all_pairs(self.X, numbers[some], m, self.budget)
+        for last in (False, True):  # too few cells, then ties
+            lost = torch.isinf(best[1][:, -1]) | (last & (count > room))
+            some = (lost & (numbers < cells.n)).nonzero()[:, 0]
+            if some.shape[0] == 0:
+                continue
+            if last:
+                again = all_pairs(self.X, numbers[some], m, self.budget)
+            else:
+                bounds = torch.where(lost, first, -1.0)
+                every = possible_cells(cells, rows, bounds)
+                kept, there = text(cells, rows, bounds, *every, room)
+                again = self._nearest(numbers[some], kept[some], there[some])
+                count = torch.where(lost, there, count)
             best[0][some], best[1][some] = again
         return best
 
@@ -343,7 +352,7 @@ def first_bounds(
     away = cells.lengths.view(-1, each)[own]
     D = torch.baddbmm(away[:, None, :], x, y.mT, alpha=-2.0)
     D += x.square().sum(2)[:, :, None]
-    D += 8 * SINGLE * cells.radii[own].square()[:, None, None]
+    D += 4 * TF32 * cells.radii[own].square()[:, None, None]  # torch may use tf32
     look = min(CLOSE, len(cells.centers))
     _, ids = nearest_cells(cells, rows, look)
     ids = ids.view(len(rows), look)
@@ -397,6 +406,17 @@ def nearest_cells(
     ids = D.topk(min(look, D.shape[1]), dim=1, largest=False, sorted=False).indices
     starts = torch.arange(ids.shape[0] + 1, device=D.device) * ids.shape[1]
     return starts, ids.view(-1)
+
+
+def closest_cells(
+    cells: Cells, rows: torch.Tensor, bounds: torch.Tensor, look: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the closest cells of parts that are asked for: starts, and cells."""
+    asked = bounds.view(-1, cells.size).amax(1) >= 0
+    _, ids = nearest_cells(cells, rows, look)
+    ids = ids.view(len(rows), -1)
+    starts = torch.nn.functional.pad((asked * ids.shape[1]).cumsum(0), (1, 0))
+    return starts, ids[asked].view(-1)
 
 
 def possible_cells(

@@ -12,7 +12,7 @@ import triton.language as tl
 from bistochastic.backends import torch_search
 
 TILE = torch_search.PART
-STAGES = 3
+_TOO_LARGE: set[tuple[int, int, int]] = set()
 INDICES = 32  # entries of a row looked at in one go
 FAR = tl.constexpr(torch_search.FAR**2)
 LOSS = tl.constexpr(torch_search.TF32)
@@ -28,11 +28,23 @@ def within(
     ids: torch.Tensor,
     room: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find the points within bounds: a program for a part, tiles on matrix units."""
+    """Find the points within bounds: first in which parts there are such, then which.
+
+    Tiles of distances by matrix units say the first, a program for a part of points;
+    the few parts that are left for a point are looked at by differences.
+    """
+    n, device = bounds.shape[0], bounds.device
     kind = torch.int32 if cells.x.shape[0] < 2**31 else torch.int64
-    found = torch.empty((bounds.shape[0], room), dtype=kind, device=bounds.device)
-    count = torch.zeros(bounds.shape[0], dtype=torch.int32, device=bounds.device)
-    _compare(cells, rows, starts, ids, bounds, found, count, room, keep=True)
+    parts, found = (torch.empty((n, room), dtype=kind, device=device) for _ in "12")
+    number, count = (torch.empty(n, dtype=torch.int32, device=device) for _ in "12")
+    _compare(cells, rows, starts, ids, bounds, parts, number, room, keep=True)
+    d = cells.x.shape[1]
+    with torch.cuda.device_of(bounds):
+        _picked[(n,)](
+            cells.x, cells.lengths, cells.centers, cells.radii, rows, parts, number,
+            bounds, found, count, cells.size, room, room, d,
+            K=min(d, 32), TILE=TILE, num_warps=2 if d <= 16 else 4,
+        )  # fmt: skip
     return found, count
 
 
@@ -52,13 +64,30 @@ def _compare(
     *, keep: bool,
 ) -> None:  # fmt: skip
     d = cells.x.shape[1]
-    with torch.cuda.device_of(bounds):
-        _compared[(rows.shape[0],)](
-            cells.x, cells.lengths, cells.centers, cells.radii, rows, starts, ids,
-            bounds, found, count, cells.size, room, d,
-            K=d if d <= TILE else 64, TILE=TILE, KEEP=keep,
-            num_warps=4 if d <= 32 else 8, num_stages=STAGES,
-        )  # fmt: skip
+    given = (
+        cells.x, cells.lengths, cells.centers, cells.radii, rows, starts, ids,
+        bounds, found, count, cells.size, room, d,
+    )  # fmt: skip
+    fitting = [(d, 3), (d, 2), (d, 1)] if d <= TILE else []
+    for K, stages in [*fitting, (min(d, 32), 1)]:  # what fits into a multiprocessor
+        if (d, K, stages) in _TOO_LARGE:
+            continue
+        try:
+            with torch.cuda.device_of(bounds):
+                _compared[(rows.shape[0],)](
+                    *given, K=K, TILE=TILE, KEEP=keep,
+                    num_warps=4 if d <= 32 else 8, num_stages=stages,
+                )  # fmt: skip
+            return
+        except triton.runtime.errors.OutOfResources:
+            _TOO_LARGE.add((d, K, stages))
+    raise RuntimeError("no tile fits into the shared memory of this device")
+
+
+@triton.jit
+def _gap(z, centers, cell, own, d: tl.constexpr, k):  # type: ignore[no-untyped-def]
+    shift = tl.load(centers + cell * d + k) - tl.load(centers + own * d + k)
+    return z - shift.to(tl.float32)[None, :]
 
 
 @triton.jit(do_not_specialize=["size", "room"])
@@ -77,58 +106,96 @@ def _compared(  # type: ignore[no-untyped-def]
     if KEEP:
         bound = tl.load(bounds + row, mask=inside, other=-1.0)
         bound = tl.where(bound >= 0, bound, float("-inf"))
+        number = tl.zeros([TILE], dtype=tl.int32)
     z = tl.load(x + here[:, None] + k[None, :], mask=inside[:, None], other=0.0)
     begin = tl.load(starts + q)
     for t in range(begin, tl.load(starts + q + 1)):
         cell = tl.load(ids + t).to(tl.int64)
-        away = tl.zeros([TILE], dtype=tl.float32)
-        gap = z
-        for a in tl.static_range(0, d, K):  # from the other center
-            if d > K:
+        if d == K:
+            gap = _gap(z, centers, cell, own, d, k)  # from the other center
+            away = tl.sum(gap * gap, 1)
+        else:
+            away = tl.zeros([TILE], dtype=tl.float32)
+            for a in range(0, d, K):
                 z = tl.load(
                     x + here[:, None] + (a + k)[None, :], mask=inside[:, None], other=0
                 )
-            shift = tl.load(centers + cell * d + a + k)
-            shift = (shift - tl.load(centers + own * d + a + k)).to(tl.float32)
-            gap = z - shift[None, :]
-            away += tl.sum(gap * gap, 1)
+                gap = _gap(z, centers, cell, own, d, a + k)
+                away += tl.sum(gap * gap, 1)
         radius = tl.load(radii + cell)
         loss = LOSS * tl.sqrt(away) * radius + SINGLE * (away + radius * radius)
         for s in range(PARTS):
             place = (cell * PARTS + s) * size + i
+            there = x + place[:, None] * d + k[None, :]
             product = tl.zeros([TILE, TILE], dtype=tl.float32)
-            for a in tl.static_range(0, d, K):
-                if d > K:
+            if d == K:
+                y = tl.load(there, mask=inside[:, None], other=0)
+                product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
+            else:
+                for a in range(0, d, K):
                     z = tl.load(
                         x + here[:, None] + (a + k)[None, :],
                         mask=inside[:, None],
                         other=0,
                     )
-                    shift = tl.load(centers + cell * d + a + k)
-                    shift = (shift - tl.load(centers + own * d + a + k)).to(tl.float32)
-                    gap = z - shift[None, :]
-                y = tl.load(
-                    x + place[:, None] * d + (a + k)[None, :],
-                    mask=inside[:, None],
-                    other=0,
-                )
-                product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
+                    gap = _gap(z, centers, cell, own, d, a + k)
+                    y = tl.load(there + a, mask=inside[:, None], other=0)
+                    product = tl.dot(gap, tl.trans(y), product, input_precision="tf32")
             length = tl.load(lengths + place, mask=inside, other=FAR)
-            score = length[None, :] - 2.0 * product
-            least = tl.min(score, 1)
+            least = tl.min(length[None, :] - 2.0 * product, 1)
             if KEEP:
-                limit = bound - away + loss
-                if tl.max((least <= limit).to(tl.int32), 0) > 0:
-                    kept = score <= limit[:, None]
-                    slot = count + row[:, None] + tl.zeros([TILE, TILE], dtype=tl.int32)
-                    at = tl.atomic_add(slot, 1, mask=kept)
-                    to = found + row[:, None].to(tl.int64) * room + at
-                    there = place[None, :] + tl.zeros([TILE, TILE], dtype=tl.int64)
-                    there = there.to(found.dtype.element_ty)
-                    tl.store(to, there, mask=kept & (at < room))
+                near = least <= bound - away + loss
+                to = found + row.to(tl.int64) * room + number
+                other = tl.zeros([TILE], dtype=tl.int64) + (cell * PARTS + s)
+                other = other.to(found.dtype.element_ty)
+                tl.store(to, other, mask=near & (number < room))
+                number += near.to(tl.int32)
             else:
                 to = found + row.to(tl.int64) * room + (t - begin) * PARTS + s
                 tl.store(to, least + away + 2 * loss, mask=inside)
+    if KEEP:
+        tl.store(count + row, number, mask=inside)
+
+
+@triton.jit(do_not_specialize=["size", "room", "most"])
+def _picked(  # type: ignore[no-untyped-def]
+    x, lengths, centers, radii, rows, parts, number, bounds, found, count,
+    size, room, most, d: tl.constexpr, K: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    r = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, TILE)
+    k = tl.arange(0, K)
+    inside = i < size
+    part = tl.load(rows + r // size).to(tl.int64)
+    own = part // PARTS
+    here = (part * size + r % size) * d
+    bound = tl.load(bounds + r)
+    many = tl.load(number + r)
+    total = 0
+    for t in range(tl.minimum(many, most)):
+        other = tl.load(parts + r * most + t).to(tl.int64)
+        cell = other // PARTS
+        place = other * size + i
+        away = tl.zeros([TILE], dtype=tl.float32)
+        for a in range(0, d, K):
+            z = tl.load(x + here + a + k)
+            shift = tl.load(centers + cell * d + a + k)
+            shift = (shift - tl.load(centers + own * d + a + k)).to(tl.float32)
+            y = tl.load(
+                x + place[:, None] * d + (a + k)[None, :], mask=inside[:, None], other=0
+            )
+            gap = (z - shift)[None, :] - y
+            away += tl.sum(gap * gap, 1)
+        ours, theirs = tl.load(radii + own), tl.load(radii + cell)
+        limit = bound + SINGLE * (bound + ours * ours + theirs * theirs)
+        real = tl.load(lengths + place, mask=inside, other=FAR) < FAR
+        kept = (real & (away <= limit)).to(tl.int32)
+        at = total + tl.cumsum(kept, 0) - 1
+        point = place.to(found.dtype.element_ty)
+        tl.store(found + r * room + at, point, mask=(kept > 0) & (at < room))
+        total += tl.sum(kept, 0)
+    total = tl.where(many > most, tl.maximum(total, room + 1), total)
+    tl.store(count + r, total)
 
 
 def product(S: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -182,7 +249,7 @@ def _rows_times(
     with torch.cuda.device_of(Y):
         _times[(n,)](
             S.crow_indices(), S.col_indices(), S.values(), X, Y, terms, width,
-            FULL=width == WIDTH, ADD=add, WIDTH=WIDTH, K=INDICES,
+            STRIDE=0 if width % 8 else width, ADD=add, WIDTH=WIDTH, K=INDICES,
             num_warps=1 if WIDTH <= 64 else 4,
         )  # fmt: skip
 
@@ -190,9 +257,9 @@ def _rows_times(
 @triton.jit(do_not_specialize=["stride"])
 def _times(  # type: ignore[no-untyped-def]
     crow, columns, values, X, Y, terms, stride,
-    FULL: tl.constexpr, ADD: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
+    STRIDE: tl.constexpr, ADD: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    width = WIDTH if FULL else stride  # known in advance, or not compiled anew
+    width = STRIDE if STRIDE else stride  # known in advance, or not compiled anew
     i = tl.program_id(0).to(tl.int64)
     q = tl.arange(0, WIDTH)
     e = tl.arange(0, K)

@@ -108,7 +108,7 @@ def joined(S, pairs):
     if not pairs:
         return S
     i, j = np.array(pairs).T
-    return S.joined(i, j, BRIDGE * on_cpu(S.highest())[i])
+    return S.joined(i, j, BRIDGE * on_cpu(S.highest()[i]))
 
 
 def settled(graph, c, links, floor, scale):

@@ -13,10 +13,12 @@ from bistochastic.spectrum.filtered import filtered
 
 SMALL = 400  # points up to which a dense eigensolver is used
 MEDIUM = 3000  # points up to which it is, where the filters take long
-GUARD = 4  # columns beyond those wanted, at least
+GUARD, GUARDED = 4, 5  # columns beyond those wanted, at least, and one for so many
+DIGITS = 1e3  # of the smallest step of numbers: no error is less
 FRESH = 2  # of them random, in case that the start has missed a vector
 TOLERANCE = 1e-7  # of |S x - theta x|; errors of the values are its square
 LARGE, LOOSE = 50_000, 1e-5  # points from which on that is enough, and singles do
+HUGE, LOOSER = 500_000, 1e-4  # the same once more
 REGULAR = 1e-6  # rows that sum to one within it are those of a doubly stochastic graph
 PATIENCE, LIMIT = 12, 200  # filters, of a medium graph and of a large one
 
@@ -76,7 +78,8 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     last : Embedding, optional
         Of a similar graph, to start from.
     tol : float, optional
-        Largest norm of S x - theta x; by default 1e-7, and 1e-5 from 50,000 points on.
+        Largest norm of S x - theta x; by default 1e-7, 1e-5 from 50,000 points on and
+        1e-4 from 500,000 on. Singles reach no less than 1e-4.
     rng : numpy.random.Generator, optional
         Draws the other vectors of the block; by default one with a fixed seed.
 
@@ -92,7 +95,7 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     if rest == 0:
         return Embedding(Q, np.zeros(c), Status.CONVERGED, 0)
     xp = array_namespace(Q)
-    block = min(rest + max(GUARD, rest // 4), S.n - Q.shape[1])
+    block = min(rest + max(GUARD, rest // GUARDED), S.n - Q.shape[1])
     if S.n <= SMALL or 2 * block >= S.n:
         theta, X = _dense(S, Q, rest)
         values = largest * _values(Q, theta)
@@ -108,7 +111,8 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     noise = S.noise(rng or np.random.default_rng(0), unknown)
     X = xp.concat([*warm, noise], axis=1)
     limit = PATIENCE if S.n <= MEDIUM else LIMIT
-    tol = tol or (TOLERANCE if S.n < LARGE else LOOSE)
+    tol = tol or (TOLERANCE if S.n < LARGE else LOOSE if S.n < HUGE else LOOSER)
+    tol = max(tol, DIGITS * xp.finfo(Q.dtype).eps)
     steps = filtered(S, X, Q, rest, aim=tol, fresh=fresh)
     del X  # blocks are large
     done = run(steps, tol=tol, max_iter=limit)
