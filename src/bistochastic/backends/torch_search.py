@@ -292,8 +292,10 @@ class _Search:
         for which, width in ((few, narrow), (~few, kept.shape[1])):
             step = max(1, self.budget // (16 * width * (X.shape[1] + 4)))
             for some in which.nonzero()[:, 0].split(step):
+                places = kept[some][:, :width]
                 inside = torch.arange(width, device=X.device) < count[some][:, None]
-                places = torch.where(inside, kept[some][:, :width], 0)
+                inside &= places >= 0  # fewer where parts were too many
+                places = torch.where(inside, places, 0)
                 others = cells.numbers.view(-1)[places]
                 others = torch.where(inside, others, cells.n)
                 columns[some], costs[some] = measured(X, numbers[some], others, m)

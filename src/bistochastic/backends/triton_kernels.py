@@ -35,7 +35,7 @@ def within(
     """
     n, device = bounds.shape[0], bounds.device
     kind = torch.int32 if cells.x.shape[0] < 2**31 else torch.int64
-    parts, found = (torch.empty((n, room), dtype=kind, device=device) for _ in "12")
+    parts, found = (torch.full((n, room), -1, dtype=kind, device=device) for _ in "12")
     number, count = (torch.empty(n, dtype=torch.int32, device=device) for _ in "12")
     _compare(cells, rows, starts, ids, bounds, parts, number, room, keep=True)
     d = cells.x.shape[1]
