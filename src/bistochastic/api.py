@@ -429,8 +429,9 @@ def project_doubly_stochastic(
 
 def _dropped(ready, n):
     """Return the rows that take no part."""
-    kept = np.arange(n) if ready.kept is None else ready.kept
-    return np.setdiff1d(np.arange(n), kept)
+    if ready.kept is None:
+        return np.empty(0, dtype=np.intp)
+    return np.setdiff1d(np.arange(n), ready.kept)
 
 
 def _whole(values, ready, n, rest=0.0):
