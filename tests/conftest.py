@@ -1,6 +1,7 @@
 """Holders to run every mathematical test on, and one seed."""
 
 import importlib.util
+from functools import partial
 
 import hypothesis
 import numpy as np
@@ -32,18 +33,19 @@ def _strict(S):
     return Dense(array_api_strict.asarray(np.asarray(S, dtype=float)))
 
 
-def _torch(S):
+def _torch(S, device="cpu"):
     import torch
 
-    return Dense(torch.asarray(np.asarray(S, dtype=float)))
+    return Dense(torch.asarray(np.asarray(S, dtype=float), device=device))
 
 
-def _torch_csr(S):
+def _torch_csr(S, device="cpu"):
     import torch
 
     from bistochastic.backends.torch_csr import TorchCsr
 
-    return TorchCsr(torch.asarray(np.asarray(S, dtype=float)).to_sparse_csr())
+    S = torch.asarray(np.asarray(S, dtype=float), device=device)
+    return TorchCsr(S.to_sparse_csr())
 
 
 def _blocks(S):
@@ -57,6 +59,8 @@ HOLDERS = {
     "torch": _torch,
     "torch_csr": _torch_csr,
     "two_blocks": _blocks,
+    "torch_cuda": partial(_torch, device="cuda"),
+    "torch_csr_cuda": partial(_torch_csr, device="cuda"),
 }
 
 
@@ -66,18 +70,18 @@ def _strict_costs(D, m):
     return DenseCosts(array_api_strict.asarray(D)).closest(m)
 
 
-def _torch_costs(D, m):
+def _torch_costs(D, m, device="cpu"):
     import torch
 
-    return DenseCosts(torch.asarray(D)).closest(m)
+    return DenseCosts(torch.asarray(D, device=device)).closest(m)
 
 
-def _torch_table(D, m):
+def _torch_table(D, m, device="cpu"):
     import torch
 
     from bistochastic.backends.torch_csr import TorchCsr
 
-    part = Part(*(torch.asarray(x) for x in cheapest(D, m)))
+    part = Part(*(torch.asarray(x, device=device) for x in cheapest(D, m)))
     return TableCosts([part], len(D), TorchCsr)
 
 
@@ -88,6 +92,8 @@ COSTS = {  # the m cheapest candidates of each row of an array of costs
     "torch": _torch_costs,
     "torch_table": _torch_table,
     "two_blocks": table,
+    "torch_cuda": partial(_torch_costs, device="cuda"),
+    "torch_table_cuda": partial(_torch_table, device="cuda"),
 }
 
 
@@ -97,20 +103,44 @@ def need(module, name=None):
         pytest.skip(f"{name or module} is not installed; make test-extras installs it")
 
 
-@pytest.fixture(params=HOLDERS)
+def need_device(name):
+    """Skip what a device that is not here would test."""
+    need("torch")
+    import torch
+
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+
+
+def _marked(names):
+    """Mark what runs on a GPU."""
+    return [
+        pytest.param(name, marks=pytest.mark.gpu) if name.endswith("cuda") else name
+        for name in names
+    ]
+
+
+@pytest.fixture(params=_marked(HOLDERS))
 def hold(request):
     """Return a function that puts a NumPy matrix into one kind of holder."""
     if request.param.startswith("torch"):
-        need("torch")
+        need_device(request.param.split("_")[-1])
     return HOLDERS[request.param]
 
 
-@pytest.fixture(params=COSTS)
+@pytest.fixture(params=_marked(COSTS))
 def cost(request):
     """Return a function that puts costs into one kind of holder."""
     if request.param.startswith("torch"):
-        need("torch")
+        need_device(request.param.split("_")[-1])
     return COSTS[request.param]
+
+
+@pytest.fixture(params=_marked(["cpu", "cuda"]))
+def device(request):
+    """Return the name of a device of torch that is there."""
+    need_device(request.param)
+    return request.param
 
 
 @pytest.fixture

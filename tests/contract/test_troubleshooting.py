@@ -23,6 +23,7 @@ SPOKEN = {  # functions that make sentences, or parts, of messages
 }
 EXCEPTIONS = {  # words of one's own are missing; the page has most in plain text
     ("__init__.py", "module {} has no attribute {}"): "as Python says it",
+    ("cluster/base.py", "{} object has no attribute {}"): "as Python says it",
     ("cli/prepared.py", "no preparation"): "caught, and said in other words",
     ("io/hdf.py", "{} has no {}."): "two common words",
     ("io/layout.py", "{} has more than {} columns."): "common words",

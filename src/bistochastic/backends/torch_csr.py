@@ -17,6 +17,7 @@ from bistochastic.spectrum import filtered
 
 SINGLE = 1e-5  # relative errors that singles do not make
 LOOKED = 2  # products between two looks at whether a linear system is solved
+DRAWN = 1 << 22  # normal numbers that are drawn on the CPU
 SAMPLED = 2  # entries of a row that a search for components begins with
 
 
@@ -79,7 +80,9 @@ class TorchCsr:
         return torch.asarray(values, dtype=self._S.dtype, device=self._S.device)
 
     def noise(self, rng: np.random.Generator, columns: int) -> torch.Tensor:
-        """Return a block of normal numbers, drawn on the device."""
+        """Return a block of normal numbers; a large one is drawn on the device."""
+        if self.n * columns <= DRAWN:  # the same as on the CPU
+            return self.vector(rng.standard_normal((self.n, columns)))
         device, kind = self._S.device, self._S.dtype
         source = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         shape = (self.n, columns)

@@ -287,7 +287,7 @@ class _Search:
         m, X, cells = self.m, self.X, self.cells
         columns = torch.empty((len(numbers), m), dtype=torch.int64, device=X.device)
         costs = torch.empty((len(numbers), m), dtype=torch.float64, device=X.device)
-        narrow = max(NARROW, 3 * m)
+        narrow = min(max(NARROW, 3 * m), kept.shape[1])
         few = count <= narrow
         for which, width in ((few, narrow), (~few, kept.shape[1])):
             step = max(1, self.budget // (16 * width * (X.shape[1] + 4)))
@@ -394,8 +394,8 @@ def minima(cells: Cells, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         length = cells.lengths.view(-1, size * PARTS)[ids[:, at]]
         D = torch.baddbmm(length[:, None, :], gap, y.mT, alpha=-2.0)
         least = D.view(len(rows), size, PARTS, size).amin(3)
-        spread = cells.radii[ids[:, at]].square()[:, None, None]
-        made.append(least + away + 4 * SINGLE * (away + spread))
+        spread = cells.radii[ids[:, at]].square() + cells.radii[rows // PARTS].square()
+        made.append(least + away + 4 * SINGLE * (away + spread[:, None, None]))
     return torch.cat(made, dim=2).view(-1, ids.shape[1] * PARTS)
 
 
@@ -427,17 +427,17 @@ def possible_cells(
     """Return the cells in which points within the bounds can lie: starts, and cells."""
     farthest = bounds.view(-1, cells.size).amax(1)
     reach = farthest.clamp(min=0).sqrt() * (1 + SINGLE) + cells.reaches[rows]
-    gap = _from_middles(cells, rows).sqrt() * (1 - SINGLE) - cells.radii
+    gap = _from_middles(cells, rows) * (1 - SINGLE) - cells.radii
     possible = (gap <= reach[:, None]) & (farthest >= 0)[:, None]
     starts = torch.nn.functional.pad(possible.sum(1).cumsum(0), (1, 0))
     return starts, possible.nonzero()[:, 1]
 
 
 def _from_middles(cells: Cells, rows: torch.Tensor) -> torch.Tensor:
-    """Return squared distances of the middles of parts to the centers of cells."""
+    """Return the distances of the middles of parts to the centers of cells."""
     x, y = cells.middles[rows], cells.centers
-    D = (x @ y.T).mul_(-2.0).add_(x.square().sum(1)[:, None]).add_(y.square().sum(1))
-    return D.clamp_(min=0).to(torch.float32)
+    D = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")  # no rounding
+    return D.to(torch.float32)
 
 
 def within(
@@ -487,7 +487,8 @@ def within(
         y = cells.x.view(-1, each, d)[there]
         D = torch.baddbmm(length[:, None, :], gap, y.mT, alpha=-2.0)
         away = gap.square().sum(2)
-        away -= SINGLE * away.sqrt() * (away.sqrt() + cells.radii[there][:, None])
+        own, other = cells.radii[rows[here] // PARTS], cells.radii[there]
+        away -= SINGLE * (away + (own.square() + other.square())[:, None])
         limit = bounds.view(-1, size)[here]
         limit = torch.where(limit >= 0, limit - away, -math.inf)
         b, i, j = torch.nonzero(D <= limit[:, :, None], as_tuple=True)

@@ -107,6 +107,7 @@ def _compared(  # type: ignore[no-untyped-def]
         bound = tl.load(bounds + row, mask=inside, other=-1.0)
         bound = tl.where(bound >= 0, bound, float("-inf"))
         number = tl.zeros([TILE], dtype=tl.int32)
+    ours = tl.load(radii + own)
     z = tl.load(x + here[:, None] + k[None, :], mask=inside[:, None], other=0.0)
     begin = tl.load(starts + q)
     for t in range(begin, tl.load(starts + q + 1)):
@@ -123,7 +124,8 @@ def _compared(  # type: ignore[no-untyped-def]
                 gap = _gap(z, centers, cell, own, d, a + k)
                 away += tl.sum(gap * gap, 1)
         radius = tl.load(radii + cell)
-        loss = LOSS * tl.sqrt(away) * radius + SINGLE * (away + radius * radius)
+        loss = LOSS * tl.sqrt(away) * radius
+        loss += SINGLE * (away + radius * radius + ours * ours)
         for s in range(PARTS):
             place = (cell * PARTS + s) * size + i
             there = x + place[:, None] * d + k[None, :]

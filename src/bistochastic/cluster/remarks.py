@@ -47,8 +47,8 @@ def remarks(model, c, step, history, limited):
                 "was no other way to cut."
             )
             said.append((UserWarning, text))
-    if step.graph.residual > model.tol:
-        worst = f"{step.graph.residual:.1e}, more than tol={model.tol:g}"
+    if step.graph.residual > model._tol:
+        worst = f"{step.graph.residual:.1e}, more than tol={model._tol:g}"
         said.append(
             (ConvergenceWarning, f"The row sums of the graph are off by {worst}.")
         )

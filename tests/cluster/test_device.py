@@ -1,0 +1,244 @@
+"""ANCMM on a device: the same result, the kinds that were given, clear errors."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
+from sklearn.neighbors import kneighbors_graph
+from sklearn.preprocessing import minmax_scale
+
+from bistochastic import ANCMM, CAN, InputError
+from bistochastic.core.errors import DeviceMemoryError, MissingError
+from conftest import need
+
+need("torch")
+
+import torch  # noqa: E402
+
+from bistochastic.backends import costs, torch_csr, torch_search  # noqa: E402
+from bistochastic.backends import device as devices  # noqa: E402
+
+
+def quietly(make, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(*args)
+
+
+SETS = {
+    "wine": (minmax_scale(load_wine().data), 3),
+    "digits": (load_digits().data[:600], 10),
+    "moons": (make_moons(400, noise=0.05, random_state=0)[0], 2),
+    "blobs": (make_blobs(900, 16, centers=6, cluster_std=4.0, random_state=0)[0], 6),
+}
+WAYS = {
+    "default": {},
+    "both": {"refine": "both", "n_neighbors": 8},
+    "paper's rows": {"refine": None, "n_neighbors": 10},
+    "row": {"refine": None, "n_neighbors": 10, "alpha": "row"},
+    "exact": {"refine": None, "n_neighbors": 10, "graph_update": "exact"},
+    "all": {"refine": None, "n_neighbors": 10, "candidates": None},
+    "cosine": {"metric": "cosine", "n_neighbors": 10},
+    "manhattan": {"metric": "manhattan", "n_neighbors": 10},
+    "without loops": {"self_neighbor": False, "n_neighbors": 10},
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_device_gives_the_same_clusters(name, way, device):
+    X, c = SETS[name]
+    here = quietly(ANCMM(c, **WAYS[way], tol=1e-10).fit, X)
+    there = quietly(ANCMM(c, **WAYS[way], tol=1e-10, device=device).fit, X)
+    np.testing.assert_array_equal(here.labels_, there.labels_)
+    sums = there.affinity_matrix_.sum(axis=1)
+    np.testing.assert_allclose(sums, 1.0, atol=1e-9 if way == "exact" else 2e-10)
+    assert (there.affinity_matrix_ != there.affinity_matrix_.T).nnz == 0
+    assert here.n_iter_ == there.n_iter_
+    np.testing.assert_allclose(here.alpha_, there.alpha_, rtol=1e-9)
+
+
+def test_given_distances_and_graphs(device):
+    X, c = SETS["wine"]
+    D = kneighbors_graph(X, 20, mode="distance")
+    A = kneighbors_graph(X, 10)
+    A = csr_array(A + A.T + 0.1 * csr_array(np.eye(len(X))))
+    dense = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    for metric, given in (
+        ("precomputed", D),
+        ("precomputed", dense),
+        ("affinity", A),
+        ("affinity", A.toarray()),
+    ):
+        here = quietly(ANCMM(c, metric=metric).fit, given)
+        there = quietly(ANCMM(c, metric=metric, device=device).fit, given)
+        np.testing.assert_array_equal(here.labels_, there.labels_)
+
+
+def test_tensors_give_tensors(device):
+    X, c = SETS["wine"]
+    want = ANCMM(c).fit(X)
+    for kind in (torch.float64, torch.float32):
+        x = torch.asarray(X, dtype=kind, device=device)
+        model = ANCMM(c).fit(x)
+        assert isinstance(model.labels_, torch.Tensor)
+        assert model.labels_.device == x.device
+        np.testing.assert_array_equal(model.labels_.cpu(), want.labels_)
+        assert isinstance(model.affinity_matrix_, csr_array)
+        assert isinstance(model.embedding_, np.ndarray)
+        np.testing.assert_array_equal(model.predict(x), want.labels_)
+        assert model.memberships(x).shape == (len(X), c)
+        assert model.n_features_in_ == X.shape[1]
+    again = ANCMM(c, metric="affinity").fit(
+        torch.asarray(want.affinity_matrix_.toarray(), device=device)
+    )
+    np.testing.assert_array_equal(again.labels_.cpu(), want.labels_)
+
+
+def test_results_stay_until_they_are_asked_for(device, tmp_path):
+    from bistochastic.io import load, save
+
+    X, c = SETS["wine"]
+    model = ANCMM(c, device=device)
+    assert not hasattr(model, "affinity_matrix_")
+    model.fit(X)
+    assert "affinity_matrix_" not in vars(model)
+    S = model.affinity_matrix_
+    assert S is model.affinity_matrix_
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.embedding_, model.embedding_)
+        np.testing.assert_array_equal(other.predict(X), model.labels_)
+    save(model.fit(X), tmp_path / "wine.model")
+    held = load(tmp_path / "wine.model")
+    np.testing.assert_array_equal(held.scaling_, model.scaling_)
+    assert held.device == device
+    assert clone(model).device == device
+    with pytest.raises(InputError):
+        model.fit(X[:2])
+    assert not hasattr(model, "affinity_matrix_")
+    assert "_place" not in vars(model)
+
+
+def test_many_points_in_another_order(device, monkeypatch):
+    monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 1000)
+    monkeypatch.setattr(torch_search, "FEW", 1000)
+    X, _ = make_blobs(2000, 8, centers=5, cluster_std=2.0, random_state=1)
+    here = ANCMM(5, n_neighbors=12, neighbors="exact").fit(X)
+    there = ANCMM(5, n_neighbors=12, neighbors="exact", device=device).fit(X)
+    np.testing.assert_array_equal(here.labels_, there.labels_)
+    gap = abs(here.affinity_matrix_ - there.affinity_matrix_)
+    assert gap.max() < 1e-4  # eigenvectors are
+    np.testing.assert_allclose(here._points.X, there._points.X)
+    near = ANCMM(5, n_neighbors=12, neighbors=0.9, device=device).fit(X)
+    assert 0.85 < near.history_[0]["recall"] <= 1.0
+
+
+def test_singles_are_right_to_singles(device):
+    X, c = SETS["wine"]
+    model = ANCMM(c, device=device, precision="single").fit(X)
+    assert model.affinity_matrix_.dtype == np.float32
+    assert model.converged_
+    np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1.0, atol=2e-5)
+    np.testing.assert_array_equal(model.labels_, ANCMM(c).fit(X).labels_)
+    with pytest.raises(InputError, match="goes with a device"):
+        ANCMM(c, precision="single").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nonsense", "is no device of torch"),
+        ("cuda:99", "torch"),
+        ("meta", "doubles and sparse products"),
+        (3, "must be None or a device"),
+    ],
+)
+def test_devices_that_are_not_there(name, said):
+    with pytest.raises(InputError, match=said):
+        ANCMM(3, device=name).fit(load_iris().data)
+
+
+def test_no_gpu_and_no_torch(monkeypatch):
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="sees no GPU here"):
+            ANCMM(3, device="cuda").fit(load_iris().data)
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(MissingError, match="gpu") as error:
+        ANCMM(3, device="cuda").fit(load_iris().data)
+    assert isinstance(error.value, ImportError)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: x.requires_grad_(), "X.detach()"),
+        (lambda x: x.to_sparse_csr(), "points are dense"),
+        (lambda x: x.to(torch.complex128), "real numbers"),
+        (lambda x: x[0], "a row for each point"),
+        (lambda x: x[:0], "a row for each point"),
+        (lambda x: x.index_fill(0, torch.tensor([4]), torch.nan), r"X\[4, 0\] is nan"),
+    ],
+)
+def test_tensors_that_cannot_be_used(change, said):
+    x = change(torch.asarray(load_iris().data))
+    with pytest.raises(InputError, match=said):
+        ANCMM(3, device="cpu").fit(x)
+
+
+@pytest.mark.gpu
+def test_only_ancmm_runs_on_devices():
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    with pytest.raises(InputError, match=r"pass X\.cpu"):
+        CAN(3).fit(torch.asarray(load_iris().data, device="cuda"))
+
+
+def test_out_of_memory_shrinks_tiles_and_then_says_so(monkeypatch):
+    X = load_iris().data
+    tiles, turns = [], 2
+    plus = costs.TableCosts.plus
+
+    def full(self, *args):
+        tiles.append(self._tile)
+        if len(tiles) <= turns:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return plus(self, *args)
+
+    monkeypatch.setattr(costs.TableCosts, "plus", full)
+    model = ANCMM(3, n_neighbors=10, device="cpu").fit(X)
+    assert tiles[:3] == [tiles[0], tiles[0] // 4, tiles[0] // 16]
+    np.testing.assert_array_equal(
+        model.labels_, ANCMM(3, n_neighbors=10).fit(X).labels_
+    )
+    turns = 100
+    with pytest.raises(DeviceMemoryError, match="tiles of 16 MiB at last") as error:
+        ANCMM(3, n_neighbors=10, device="cpu").fit(X)
+    assert isinstance(error.value, MemoryError)
+    assert devices.SMALLER == (4, 3)
+
+
+@pytest.mark.parametrize("degree", [0.0, 0.5, 1.0, 1.5, 4.0])
+def test_components_by_pointer_jumping(rng, degree, device):
+    from bistochastic import components
+
+    n = 300
+    i, j = rng.integers(0, n, (2, int(degree * n / 2)))
+    A = csr_array((np.ones(i.size), (i, j)), shape=(n, n))
+    A = csr_array(A + A.T)
+    A.sort_indices()
+    place = torch.device(device)
+    S = torch_csr.TorchCsr(torch_csr.from_scipy(A, place, torch.float64))
+    wanted = components.numbered(components.search(S_of(A)))
+    np.testing.assert_array_equal(torch_csr.search(S), wanted)
+    assert S.scaled(S.ones()).labels is S.labels
+
+
+def S_of(A):
+    from bistochastic.backends.csr import Csr
+
+    return Csr(A)
