@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -48,8 +49,8 @@ class Found:
         Which share of the true neighbors these are, on a sample; 1 if exact.
     """
 
-    columns: np.ndarray
-    costs: np.ndarray
+    columns: Any
+    costs: Any
     recall: float = 1.0
 
 

@@ -191,6 +191,7 @@ def test_predict_with_a_model_from_python(wine):
         (["one.csv", "-c", "2"], INPUT, "--clusters 2"),
         (["same.csv", "-c", "2"], INPUT, "distinct row"),
         (["wine.csv", "-c", "3", *ROLES, "--jobs", "0"], INPUT, "--jobs 0"),
+        (["wine.csv", "-c", "3", *ROLES, "--device", "x"], INPUT, "--device x"),
         (["wine.csv", "-c", "3", "--labels", "no/l.csv"], OUTPUT, "no folder"),
         (["wine.csv", "-c", "3", "--summary", "x" * 300], OUTPUT, "cannot be"),
         (["wine.csv", "-c", "3", "--summary", "loop"], OUTPUT, "cannot be written"),

@@ -11,13 +11,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("index.md", "start.md", "pages.md")
+PAGES = ("index.md", "start.md", "pages.md", "gpu.md")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_snippets_run_and_print_what_they_say(name, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("plotly")
+    if name == "gpu.md":
+        pytest.importorskip("torch")
     text = (DOCS / name).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks

@@ -296,7 +296,8 @@ class TableCosts:
         total = 0.0
         for parts in zip(self.parts, *(other.parts for other in others), strict=True):
             first = parts[0]
-            for tile in tiles(*first.values.shape, self._tile):
+            rows, width = first.values.shape
+            for tile in tiles(rows, width, self._tile):
                 given = [part.values[tile] for part in parts]
                 if u is not None:
                     given.append(u[first.rows[tile]][:, None] * u[first.columns[tile]])
@@ -357,12 +358,12 @@ class Pattern:
         Whether it is asked for once only, and need not be kept.
     """
 
-    def __init__(self, columns: np.ndarray, *, once: bool = False) -> None:
+    def __init__(self, columns: Any, *, once: bool = False) -> None:
         self.columns = columns
         self.once = once
         self._made: Any = None
 
-    def made(self, build: Callable[[np.ndarray], Any]) -> Any:
+    def made(self, build: Callable[[Any], Any]) -> Any:
         """Return what `build` makes of the columns, the first time it is asked for."""
         if self.once:
             return build(self.columns)

@@ -196,8 +196,8 @@ def neighbors(
     if wanted == 1.0:
         return *search.run(every, possible_cells, kind), 1.0
     rng = np.random.default_rng(SEED)
-    some = rng.choice(len(every), min(SAMPLED, len(every)), replace=False)
-    some = torch.from_numpy(np.sort(some)).to(X.device)
+    chosen = rng.choice(len(every), min(SAMPLED, len(every)), replace=False)
+    some = torch.from_numpy(np.sort(chosen)).to(X.device)
     true = search.found(some, possible_cells)
     look = search.enough(some, true[0], wanted)
     columns, costs = search.run(every, partial(closest_cells, look=look), kind)
@@ -240,7 +240,7 @@ class _Search:
         """Return the neighbors of the points of some parts, and their costs."""
         cells, m = self.cells, self.m
         room = max(ROOM, 4 * m)
-        text = self.kernels.within if self.kernels else within
+        text: Any = self.kernels.within if self.kernels else within
         numbers = cells.numbers[rows].view(-1)
         first = bounds = self.bounds(rows)
         kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
@@ -255,12 +255,12 @@ class _Search:
             kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
             again = self._nearest(numbers[some], kept[some], count[some])
             best[0][some], best[1][some] = again
-        for last in (False, True):  # too few cells, then ties
-            lost = torch.isinf(best[1][:, -1]) | (last & (count > room))
+        for ties in (False, True):  # too few cells, then ties
+            lost = torch.isinf(best[1][:, -1]) | (ties & (count > room))
             some = (lost & (numbers < cells.n)).nonzero()[:, 0]
             if some.shape[0] == 0:
                 continue
-            if last:
+            if ties:
                 again = all_pairs(self.X, numbers[some], m, self.budget)
             else:
                 bounds = torch.where(lost, first, -1.0)

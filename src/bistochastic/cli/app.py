@@ -162,6 +162,7 @@ def cluster(
     max_memory: o.MaxMemory = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,
+    device: o.Device = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
@@ -205,6 +206,7 @@ def cluster(
                     "metric": metric,
                     "random_state": seed,
                     "n_jobs": jobs,
+                    "device": device,
                 },
                 outputs={
                     "labels": labels, "graph": graph, "model": model,

@@ -209,3 +209,9 @@ Seed = Annotated[
     int, typer.Option(min=0, help="Starts the eigensolver; the same gives the same.")
 ]
 Jobs = Annotated[int | None, typer.Option(help="Threads; all by default.")]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Where to run: cuda, cuda:1; the CPU by default.", metavar="NAME"
+    ),
+]

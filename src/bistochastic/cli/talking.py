@@ -34,6 +34,7 @@ OPTIONS = {
     "n_neighbors": "--neighbors",
     "min_cluster_size": "--min-size",
     "n_jobs": "--jobs",
+    "device": "--device",
     "random_state": "--seed",
     "max_iter": "--max-iter",
     "unsupported": "--unsupported",
