@@ -27,7 +27,8 @@ FEW = 8192  # points up to which all pairs are measured in doubles
 CLOSE = 64  # cells whose points bound the distance of the m-th neighbor
 ROOM = 128  # points within the bound that there is room for, or four times m
 NARROW = 48  # points that most rows keep, or three times m
-AGAIN = 6  # more searches for points for which there was no room
+AGAIN = 7  # searches for points for which there is no room
+GROUP = 1024  # numbers of which the smallest bounds that which is looked for
 TURNS = 3  # of power iterations for the direction in which a part is divided
 SAMPLED = 64  # parts whose exact neighbors say how many cells are looked at
 SEED = 0
@@ -242,34 +243,32 @@ class _Search:
         room = max(ROOM, 4 * m)
         text: Any = self.kernels.within if self.kernels else within
         numbers = cells.numbers[rows].view(-1)
-        first = bounds = self.bounds(rows)
-        kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
-        best = self._nearest(numbers, kept, count)
-        for _ in range(AGAIN):  # what was kept is a better bound for the others
-            some = (count > room).nonzero()[:, 0]
-            if some.shape[0] == 0:
-                break
-            last = best[1][:, -1] / cells.unit**2 * (1 + SINGLE)
-            bounds = torch.minimum(bounds, last.to(torch.float32))
-            bounds = torch.where(count > room, bounds, -1.0)
-            kept, count = text(cells, rows, bounds, *lists(cells, rows, bounds), room)
-            again = self._nearest(numbers[some], kept[some], count[some])
-            best[0][some], best[1][some] = again
-        for ties in (False, True):  # too few cells, then ties
-            lost = torch.isinf(best[1][:, -1]) | (ties & (count > room))
-            some = (lost & (numbers < cells.n)).nonzero()[:, 0]
-            if some.shape[0] == 0:
-                continue
-            if ties:
-                again = all_pairs(self.X, numbers[some], m, self.budget)
-            else:
-                bounds = torch.where(lost, first, -1.0)
-                every = possible_cells(cells, rows, bounds)
-                kept, there = text(cells, rows, bounds, *every, room)
-                again = self._nearest(numbers[some], kept[some], there[some])
-                count = torch.where(lost, there, count)
-            best[0][some], best[1][some] = again
-        return best
+        bounds = self.bounds(rows)
+        columns = torch.zeros((len(numbers), m), dtype=torch.int64, device=rows.device)
+        costs = torch.full(columns.shape, math.inf, device=rows.device).double()
+        tied = torch.zeros_like(numbers, dtype=torch.bool)
+        for plan in (lists, possible_cells):  # all that are possible, where too few
+            asked = torch.isinf(costs[:, -1]) & (numbers < cells.n)
+            limit = torch.where(asked, bounds, -1.0)
+            for _ in range(AGAIN):
+                some = (limit >= 0).nonzero()[:, 0]
+                if some.shape[0] == 0:
+                    break
+                kept, count = text(cells, rows, limit, *plan(cells, rows, limit), room)
+                made = self._nearest(numbers[some], kept[some], count[some])
+                columns[some], costs[some] = made
+                # where there was no room, what was kept is a better bound
+                last = (costs[:, -1] / cells.unit**2 * (1 + SINGLE)).to(torch.float32)
+                limit = torch.where(count > room, torch.minimum(limit, last), -1.0)
+            tied |= limit >= 0
+        some = ((tied | torch.isinf(costs[:, -1])) & (numbers < cells.n)).nonzero()[
+            :, 0
+        ]
+        if some.shape[0]:
+            columns[some], costs[some] = all_pairs(
+                self.X, numbers[some], m, self.budget
+            )
+        return columns, costs
 
     def bounds(self, rows: torch.Tensor) -> torch.Tensor:
         """Return bounds for the points of some parts, by tiles."""
@@ -583,6 +582,28 @@ def all_pairs(
     return columns[~own].view(-1, m), costs[~own].view(-1, m)
 
 
+def _mth(D: torch.Tensor, m: int) -> torch.Tensor:
+    """Return the m-th smallest number of each row.
+
+    The smallest of groups bound it, and leave few numbers to choose from.
+    """
+    n = D.shape[1]
+    groups = n // GROUP
+    if groups <= 4 * m:
+        return D.topk(m, dim=1, largest=False).values[:, -1:]
+    least = D[:, : groups * GROUP].view(len(D), groups, GROUP).amin(2)
+    bound = least.topk(m, dim=1, largest=False).values[:, -1:]
+    near = D <= bound
+    count = near.sum(1)
+    if int(count.max()) > GROUP:  # ties
+        return D.topk(m, dim=1, largest=False).values[:, -1:]
+    row, column = near.nonzero(as_tuple=True)
+    at = torch.arange(len(row), device=D.device) - (count.cumsum(0) - count)[row]
+    few = torch.full((len(D), int(count.max())), math.inf, device=D.device).to(D.dtype)
+    few[row, at] = D[row, column]
+    return few.topk(m, dim=1, largest=False).values[:, -1:]
+
+
 def nearest_to(
     X: torch.Tensor, Y: torch.Tensor, m: int, budget: int = BUDGET
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -613,7 +634,7 @@ def nearest_to(
     made = []
     for a in range(0, Y.shape[0], step):
         D = torch.cdist(Y[a : a + step].to(torch.float64), whole, compute_mode=mode)
-        last = D.topk(m, dim=1, largest=False).values[:, -1:]
+        last = _mth(D, m)
         nearer, tied = D < last, D == last
         rest = m - nearer.sum(1, keepdim=True)
         kept = nearer | (tied & (tied.cumsum(1) <= rest))
