@@ -5,6 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from bistochastic.core.errors import InputError
 from bistochastic.neighbors import Points, nearest
 from conftest import need
 
@@ -27,6 +28,9 @@ def clouds():
         "clumps": clumps + 1e-6 * rng.standard_normal((n, 3)),
         "tails": rng.standard_cauchy((n, 4)),
         "ties": rng.integers(0, 4, (n, 4)).astype(float),
+        "same": np.zeros((n, 3)),
+        "many same": np.r_[np.ones((n // 2, 3)), rng.random((n // 2, 3))],
+        "tiny": np.r_[rng.random((n // 2, 2)), 3e-22 * rng.random((n // 2, 2))],
         "far": rng.random((n, 3)) + 1e7 * rng.integers(0, 2, (n, 1)),
     }
 
@@ -43,6 +47,8 @@ def small(monkeypatch):
 def test_an_exact_search_is_exact(name, single, device):
     X = clouds()[name]
     X = (X - np.median(X, axis=0)).astype(np.float32 if single else np.float64)
+    if single and name == "tiny":
+        X = X.astype(np.float64)  # squares of singles vanish
     x = torch.asarray(X, device=device)
     kernels = torch_csr.bodies(x)
     columns, costs, recall = torch_search.neighbors(x, 9, "exact", kernels)
@@ -98,6 +104,21 @@ def test_bounds_hold_and_parts_are_nearly_full(device):
     real = numbers < len(X)
     assert (bounds[real] * cells.unit**2 >= far[numbers[real]]).all()
     assert (bounds[~real] == -1).all()
+
+
+def test_coordinates_without_squares(device):
+    x = 1e200 * torch.asarray(clouds()["plane"] - 0.5, device=device)
+    with pytest.raises(InputError, match="Squared distances overflow"):
+        torch_search.neighbors(x, 3, "exact")
+
+
+def test_the_mth_smallest_of_long_rows(device):
+    D = np.random.default_rng(0).random((20, 100_000))
+    for numbers in (D, np.round(50 * D)):
+        held = torch.asarray(numbers, device=device)
+        for m in (1, 5, 16):
+            found = torch_search._mth(held, m)[:, 0].cpu()
+            np.testing.assert_array_equal(found, np.sort(numbers, axis=1)[:, m - 1])
 
 
 @pytest.mark.parametrize("n", [501, 1023, 1025, 1500])

@@ -190,6 +190,84 @@ def test_tensors_that_cannot_be_used(change, said):
         ANCMM(3, device="cpu").fit(x)
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_tensors_are_measured_by_the_metric(metric, device, rng):
+    X = rng.standard_normal((80, 6))
+    here = ANCMM(3, metric=metric).fit(X)
+    there = ANCMM(3, metric=metric, device=device).fit(torch.asarray(X))
+    gap = abs(here.affinity_matrix_ - there.affinity_matrix_)
+    assert gap.max() < 1e-6
+
+
+def test_a_second_fit_forgets_the_first(device):
+    X, _ = make_blobs(120, centers=3, random_state=0)
+    other, _ = make_blobs(90, centers=3, random_state=5)
+    model = ANCMM(3, device=device).fit(X)
+    model.predict(X)
+    model.fit(other + 50)
+    np.testing.assert_array_equal(model.predict(other + 50), model.labels_)
+    with pytest.raises(InputError):
+        model.fit(X[:2])
+    assert not hasattr(model, "_points")
+
+
+def test_each_point_a_cluster_with_alphas_of_rows(device, rng):
+    X = rng.standard_normal((3, 2))
+    model = ANCMM(3, alpha="row", device=device).fit(X)
+    assert sorted(model.labels_) == [0, 1, 2]
+
+
+def test_arrays_that_torch_does_not_take(device):
+    X, _ = make_blobs(120, centers=3, random_state=0)
+    want = ANCMM(3).fit(X[::-1]).labels_
+    np.testing.assert_array_equal(ANCMM(3, device=device).fit(X[::-1]).labels_, want)
+    read = X.copy()
+    read.setflags(write=False)
+    np.testing.assert_array_equal(
+        ANCMM(3, device=device).fit(read).labels_, ANCMM(3).fit(X).labels_
+    )
+
+
+def test_threads_ask_for_the_same_attribute(device):
+    from concurrent.futures import ThreadPoolExecutor
+
+    X, _ = make_blobs(900, centers=3, random_state=1)
+    for _ in range(5):
+        model = ANCMM(3, n_neighbors=10, device=device).fit(X)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _, m=model: m.affinity_matrix_, range(4)))
+        assert all(S is found[0] for S in found)
+
+
+def test_cosines(device, rng):
+    X = rng.standard_normal((120, 2))
+    for kind in ("cosine", "euclidean"):
+        model = ANCMM(3, metric=kind, refine=None, device=device).fit(X)
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+    X[17] = 0
+    with pytest.raises(InputError, match=r"\(17\)"):
+        ANCMM(3, metric="cosine", device=device).fit(X)
+
+
+def test_sparse_tensors_of_distances():
+    X, c = SETS["wine"]
+    D = kneighbors_graph(X, 20, mode="distance")
+    parts = (torch.asarray(part) for part in (D.indptr, D.indices, D.data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that the layout is new
+        T = torch.sparse_csr_tensor(*parts, size=D.shape)
+        want = ANCMM(c, metric="precomputed").fit(D).labels_
+        for table in (T, T.to_sparse_coo(), T.to_sparse_csc()):
+            model = ANCMM(c, metric="precomputed").fit(table)
+            np.testing.assert_array_equal(model.labels_, want)
+
+
+def test_the_distance_to_the_exact_solution_in_singles(device):
+    X, _ = make_blobs(120, centers=3, random_state=0)
+    model = ANCMM(3, device=device, precision="single").fit(X)
+    assert np.isfinite(model.approximation(X).gap)
+
+
 @pytest.mark.gpu
 def test_only_ancmm_runs_on_devices():
     if not torch.cuda.is_available():

@@ -83,6 +83,10 @@ class Device:
         """Return points as a tensor on the device, singles or doubles."""
         import torch
 
+        if isinstance(X, np.ndarray) and not (
+            X.flags.writeable and min(X.strides) >= 0
+        ):
+            X = X.copy()  # torch takes no others
         X = torch.as_tensor(X, device=self.place)
         return X if X.dtype in (torch.float32, torch.float64) else X.double()
 
@@ -174,13 +178,9 @@ class TorchPoints(Points):
         """Center or normalize the rows of X as the metric allows."""
         import torch
 
-        if metric == "cosine":
-            largest = X.abs().amax(1, keepdim=True)
-            zero = on_cpu((largest[:, 0] == 0).nonzero()[:, 0])
-            if zero.size:
-                Points.of(np.zeros((zero.size, 1)), metric)  # says so
-            X = X / largest
-            return cls(X / torch.linalg.vector_norm(X, dim=1)[:, None], metric, 0.0)
+        if metric == "cosine":  # to the bit as new points are made ready
+            unit = Points.of(on_cpu(X), metric).X
+            return cls(torch.as_tensor(unit, device=X.device), metric, 0.0)
         middle = X.shape[0] // 2
         center = torch.cat(  # medians that are values
             [torch.sort(X[:, s], dim=0).values[middle] for s in by_columns(X)]
@@ -246,22 +246,29 @@ def fetched(X: Any) -> Any:
     """Return a tensor as a NumPy array, or a SciPy CSR array if it is compressed."""
     import torch
 
-    if X.requires_grad:
-        raise InputTypeError(GRADIENTS)
+    _check_data(X)
     if X.is_floating_point() and X.dtype not in (torch.float32, torch.float64):
         X = X.double()
-    if X.layout is torch.sparse_csr:
-        parts = (X.values(), X.col_indices(), X.crow_indices())
-        return csr_array(tuple(map(on_cpu, parts)), shape=tuple(X.shape))
-    return on_cpu(X if X.layout is torch.strided else X.to_dense())
+    if X.layout is torch.strided:
+        return on_cpu(X.resolve_conj().resolve_neg())
+    X = X.coalesce() if X.layout is torch.sparse_coo else X
+    X = X.to_sparse_csr()
+    parts = (X.values(), X.col_indices(), X.crow_indices())
+    return csr_array(tuple(map(on_cpu, parts)), shape=tuple(X.shape))
+
+
+def _check_data(X: Any) -> None:
+    if X.requires_grad:
+        raise InputTypeError(GRADIENTS)
+    if X.is_meta:
+        raise InputTypeError("X is a tensor on the meta device, without data.")
 
 
 def checked_tensor(X: Any) -> Any:
     """Return a tensor of points that can be used, or say why it cannot."""
     import torch
 
-    if X.requires_grad:
-        raise InputTypeError(GRADIENTS)
+    _check_data(X)
     if X.layout is not torch.strided:
         raise InputTypeError(
             f"X is a tensor of layout {X.layout}; points are dense. Pass X.to_dense()."

@@ -1,5 +1,6 @@
 """A matrix held as a torch CSR tensor, on any device."""
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Self
@@ -14,6 +15,10 @@ from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered
+
+with warnings.catch_warnings():  # torch says once that this layout is new
+    warnings.simplefilter("ignore")
+    torch.eye(1).to_sparse_csr()
 
 SINGLE = 1e-5  # relative errors that singles do not make
 LOOKED = 2  # products between two looks at whether a linear system is solved

@@ -35,6 +35,12 @@ SEED = 0
 FAR = 1e15  # how far the points that fill up parts are; others are nearer than one
 TF32 = 2.0**-8 + 2.0**-11  # of |x| |y|: error of a distance by matrix units
 SINGLE = 2.0**-18  # of |x|^2 + |y|^2: the same by singles
+TINY = 1e-36  # singles below it lose digits
+FARTHEST = 1e150  # coordinates beyond it have no squares
+OVERFLOW = (
+    "Squared distances overflow: the points lie too far apart for doubles. "
+    "Divide the columns of X by a number first."
+)
 BUDGET = 1 << 30  # bytes for tiles, besides the points and the result
 DEAR = 1e14  # n^2 d from which on an exact search is not the default
 LOWER = 0.95  # recall wanted by default then
@@ -103,11 +109,11 @@ def divided(X: torch.Tensor) -> Cells:
     size = -(-n // number)
     place = torch.arange(size * number, device=X.device)
     order, filled = place % n, place >= n  # some twice
-    unit = 2.0 ** math.frexp(float(X.abs().max()))[1]
+    unit = math.ldexp(1.0, math.frexp(float(X.abs().max()))[1])
     start = torch.from_numpy(np.random.default_rng(SEED).standard_normal(d)).to(X)
     for level in range(depth + 1):
         many = first << level - 1 if level else 1
-        order, filled = _halved(X, order, filled, many, start)
+        order, filled = _halved(X, order, filled, many, start, unit)
     numbers = torch.where(filled, n, order).view(number, size)
     inside = (~filled)[:, None]
     x = X[order].to(torch.float64) / unit
@@ -127,10 +133,15 @@ def divided(X: torch.Tensor) -> Cells:
 
 
 def _halved(
-    X: torch.Tensor, order: torch.Tensor, filled: torch.Tensor, many: int, v: Any
+    X: torch.Tensor,
+    order: torch.Tensor,
+    filled: torch.Tensor,
+    many: int,
+    v: torch.Tensor,
+    unit: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sort the points of each of many pieces along its widest direction."""
-    x = X[order].view(many, -1, X.shape[1])
+    x = (X[order] / unit).view(many, -1, X.shape[1])
     x = x - x.mean(1, keepdim=True)
     v = v.expand(many, -1)
     for _ in range(TURNS):
@@ -192,6 +203,8 @@ def neighbors(
     if isinstance(how, str):
         dear = how == "auto" and float(n) * n * d > DEAR
         wanted = LOWER if dear else 1.0
+    if float(X.abs().max()) > FARTHEST:
+        raise InputError(OVERFLOW)
     search = _Search(X, divided(X), m, kernels, budget)
     every = torch.arange(len(search.cells), device=X.device)
     if wanted == 1.0:
@@ -227,18 +240,58 @@ class _Search:
         costs = torch.empty((n, self.m), dtype=torch.float64, device=self.X.device)
         room = max(ROOM, 4 * self.m)
         each = 16 * self.cells.size * room + 32 * len(self.cells.centers)
+        lost = []
         for rows in every.split(max(1, self.budget // each)):
             numbers = self.cells.numbers[rows].view(-1)
-            found = self.found(rows, lists)
+            *found, open_ = self.looked(rows, lists)
             inside = numbers < n
             columns[numbers[inside]] = found[0][inside].to(kind)
             costs[numbers[inside]] = found[1][inside]
+            lost.append(numbers[open_])
+        some = torch.cat(lost)
+        same = costs[some, -1] == 0  # more duplicates than there was room for
+        for which, text in ((some[same], self._duplicates), (some[~same], self._all)):
+            if which.shape[0]:
+                made = text(which)
+                columns[which], costs[which] = made[0].to(kind), made[1]
         return columns, _in_range(costs)
+
+    def _all(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return all_pairs(self.X, numbers, self.m, self.budget)
+
+    def _duplicates(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the first m duplicates of points that have more than m."""
+        m = self.m
+        numbers, back = torch.sort(numbers)
+        _, group = torch.unique(self.X[numbers], dim=0, return_inverse=True)
+        order = torch.argsort(group, stable=True)  # by group, then by number
+        size = torch.bincount(group)
+        start = (size.cumsum(0) - size)[group]
+        place = torch.empty_like(order)
+        place[order] = torch.arange(len(order), device=order.device)
+        at = torch.arange(m, device=order.device)[None, :]
+        at = at + (at >= (place - start)[:, None])  # not the point itself
+        columns = numbers[order[start[:, None] + at]]
+        made = torch.empty_like(columns)
+        made[back] = columns
+        costs = torch.zeros(made.shape, dtype=torch.float64, device=made.device)
+        return made, costs
 
     def found(
         self, rows: torch.Tensor, lists: Callable[..., Any]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the neighbors of the points of some parts, and their costs."""
+        columns, costs, lost = self.looked(rows, lists)
+        some = lost.nonzero()[:, 0]
+        if some.shape[0]:
+            numbers = self.cells.numbers[rows].view(-1)[some]
+            columns[some], costs[some] = self._all(numbers)
+        return columns, costs
+
+    def looked(
+        self, rows: torch.Tensor, lists: Callable[..., Any]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return neighbors and costs for some parts, and for which points not all."""
         cells, m = self.cells, self.m
         room = max(ROOM, 4 * m)
         text: Any = self.kernels.within if self.kernels else within
@@ -259,16 +312,13 @@ class _Search:
                 columns[some], costs[some] = made
                 # where there was no room, what was kept is a better bound
                 last = (costs[:, -1] / cells.unit**2 * (1 + SINGLE)).to(torch.float32)
-                limit = torch.where(count > room, torch.minimum(limit, last), -1.0)
+                last = torch.minimum(limit, last).clamp(min=TINY)
+                full, same = count > room, costs[:, -1] == 0
+                tied |= full & same  # no bound is better
+                limit = torch.where(full & ~same, last, -1.0)
             tied |= limit >= 0
-        some = ((tied | torch.isinf(costs[:, -1])) & (numbers < cells.n)).nonzero()[
-            :, 0
-        ]
-        if some.shape[0]:
-            columns[some], costs[some] = all_pairs(
-                self.X, numbers[some], m, self.budget
-            )
-        return columns, costs
+        lost = (tied | torch.isinf(costs[:, -1])) & (numbers < cells.n)
+        return columns, costs, lost
 
     def bounds(self, rows: torch.Tensor) -> torch.Tensor:
         """Return bounds for the points of some parts, by tiles."""
@@ -319,10 +369,7 @@ class _Search:
 def _in_range(costs: torch.Tensor) -> torch.Tensor:
     if bool(torch.isfinite(costs).all()):
         return costs
-    raise InputError(
-        "Squared distances overflow: the points lie too far apart for doubles. "
-        "Divide the columns of X by a number first."
-    )
+    raise InputError(OVERFLOW)
 
 
 def first_bounds(
@@ -362,7 +409,9 @@ def first_bounds(
         least = text(cells, rows, others).view(len(rows), size, -1)
         D = torch.cat([D, least], dim=2)
     last = D.topk(min(m + 1, D.shape[2]), dim=2, largest=False).values[..., -1]
-    return last.clamp(min=0).masked_fill(cells.numbers[rows] == cells.n, -1.0).view(-1)
+    return (
+        last.clamp(min=TINY).masked_fill(cells.numbers[rows] == cells.n, -1.0).view(-1)
+    )
 
 
 def minima(cells: Cells, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -629,7 +678,7 @@ def nearest_to(
     """
     n = X.shape[0]
     whole = X.to(torch.float64)
-    step = max(1, budget // (32 * n))
+    step = max(1, budget // max(32 * n, 24 * m * X.shape[1]))
     mode = "donot_use_mm_for_euclid_dist"
     made = []
     for a in range(0, Y.shape[0], step):

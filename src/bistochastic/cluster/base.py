@@ -1,5 +1,6 @@
 """What all graph clusterers share: data in, a loop that is watched, new points."""
 
+import threading
 import time
 import warnings
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, unmasked
 
+LATER = threading.Lock()
 SAME = 1e-6  # of the largest coordinate, within which two points are the same
 
 try:
@@ -171,12 +173,15 @@ class Later:
     def __get__(self, model, owner=None):
         if model is None:
             return self
-        make = vars(model).get("_later", {}).pop(self._name, None)
-        if make is None:  # what is there already is found before this is asked
-            kind = type(model).__name__
-            raise AttributeError(f"{kind!r} object has no attribute {self._name!r}")
-        vars(model)[self._name] = make()
-        return vars(model)[self._name]
+        with LATER:  # another thread may have asked
+            held, name = vars(model), self._name
+            if name not in held:
+                if name not in held.get("_later", {}):
+                    kind = type(model).__name__
+                    raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+                held[name] = held["_later"][name]()
+                del held["_later"][name]
+            return held[name]
 
 
 class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -202,9 +207,9 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         object
             The fitted estimator.
         """
-        vars(self).pop("_later", None)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # so that a fit that is broken off leaves no mixture
+        kept = [name for name in vars(self) if name.endswith("_")]
+        for name in (*kept, "_later", "_points", "_n_others"):
+            vars(self).pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         X = self._validated(X, reset=True)
         with safely(), using(getattr(self, "n_jobs", None), X.shape[0]):

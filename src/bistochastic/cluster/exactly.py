@@ -188,6 +188,6 @@ def _scaled(graph, S, scale, pairs, action):
 def singletons(n, alpha):
     """Return the one step of a fit in which every point is a cluster of its own."""
     graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
-    value = Objective(0.0, float(np.sum(alpha * np.ones(n))), 0.0)
+    value = Objective(0.0, float(np.sum(on_cpu(alpha) * np.ones(n))), 0.0)
     found = Embedding(np.eye(n), np.zeros(n), Status.CONVERGED, 0)
     return Step(graph, found, 0.0, n, np.arange(n), value)
