@@ -320,3 +320,19 @@ def S_of(A):
     from bistochastic.backends.csr import Csr
 
     return Csr(A)
+
+
+def test_rows_of_a_graph_as_tables(rng, device):
+    from bistochastic.candidates import of_affinities
+
+    n = 60
+    A = rng.random((n, n)) * (rng.random((n, n)) < 0.1)
+    A = csr_array(A + A.T + np.eye(n))
+    A.sort_indices()
+    held = torch_csr.from_scipy(A, torch.device(device), torch.float64)
+    wanted = of_affinities(A, loops=True).costs.parts
+    for here, there in zip(wanted, torch_csr.TorchCsr(held).parts(), strict=True):
+        for name in ("rows", "columns", "values"):
+            np.testing.assert_array_equal(
+                getattr(here, name), getattr(there, name).cpu()
+            )

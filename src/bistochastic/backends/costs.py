@@ -79,9 +79,9 @@ class DenseCosts:
         """Return the array."""
         return self._M
 
-    def beside(self, costs: Any) -> Any:
-        """Return other costs, of NumPy arrays, where these lie."""
-        return self.table(1).beside(costs)
+    def beside(self, parts: Any) -> Any:
+        """Return other costs as tables, of NumPy arrays or such as these."""
+        return self.table(1).beside(parts)
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates (None for all in order) and costs, on the CPU."""
@@ -276,19 +276,17 @@ class TableCosts:
             parts.append(Part(part.rows, columns, values, pattern))
         return self._with(parts)
 
-    def beside(self, costs: Any) -> Any:
-        """Return other costs, of NumPy arrays, where these lie."""
-        first = self.parts[0].values
-        if isinstance(first, np.ndarray):
-            return costs
-        xp, to = self._xp, {"device": device(first)}
+    def beside(self, parts: Any) -> Self:
+        """Return other costs in the way of these, of NumPy arrays or such as these."""
+        first, xp = self.parts[0].values, self._xp
+        to = {"device": device(first)}
         return self._with(
             Part(
                 xp.asarray(part.rows, **to),
                 xp.asarray(part.columns, **to),
                 xp.asarray(part.values, dtype=first.dtype, **to),
             )
-            for part in costs.parts
+            for part in parts
         )
 
     def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:

@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 
 from bistochastic import components
+from bistochastic.backends.costs import Part
 from bistochastic.backends.csr import Csr, compiled
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.protocols import Text
@@ -160,6 +161,29 @@ class TorchCsr:
             return type(self)(from_scipy(S, self._S.device, self._S.dtype))
         values = self._S.values() * kernels.squared(self._S).sqrt()
         return type(self)(self._with(values)._kept(values > 0))
+
+    def parts(self) -> list[Part]:
+        """Return the negative entries as tables, the heaviest of a row first.
+
+        As `candidates.parts` does it: rows of similar length together.
+        """
+        S, lengths = self._S, self._S.crow_indices().diff()
+        order = torch.argsort(S.values(), descending=True, stable=True)
+        order = order[torch.argsort(self._rows()[order], stable=True)]
+        columns, costs = S.col_indices()[order], -S.values()[order]
+        size = torch.ceil(torch.log2(lengths.double())).to(torch.int64)
+        made = []
+        for kind in torch.unique(size):
+            rows = (size == kind).nonzero()[:, 0]
+            at = torch.arange(int(lengths[rows].max()), device=rows.device)
+            inside = at[None, :] < lengths[rows][:, None]
+            place = S.crow_indices()[rows].to(torch.int64)[:, None] + at
+            place = torch.where(inside, place, 0)
+            rows = rows.to(columns.dtype)
+            there = torch.where(inside, columns[place], rows[:, None])
+            values = torch.where(inside, costs[place], torch.inf)
+            made.append(Part(rows, there, values))
+        return made
 
     def pattern(self) -> csr_array:
         """Return the matrix as a SciPy CSR array on the CPU."""

@@ -60,13 +60,20 @@ def _supported(problem, making):
     S = triangles(first.S)
     done = making.scale(S)
     A = S.scaled(done.value)
-    costs = problem.all_costs.beside(of_affinities(A.entries(0.0), loops=True).costs)
+    costs = _tables(problem.all_costs, A)
     graph = replace(
         first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
     )
     return replace(
         problem, all_costs=costs, costs=costs, alpha=0.5, given=graph, unit=True
     )
+
+
+def _tables(costs, A):
+    """Return costs whose rows, at first, are those of A."""
+    if hasattr(A, "parts"):  # it does not leave its device
+        return costs.beside(A.parts())
+    return costs.beside(of_affinities(A.entries(0.0), loops=True).costs.parts)
 
 
 def _locally_scaled(problem, loops):
