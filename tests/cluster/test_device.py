@@ -211,6 +211,14 @@ def test_a_second_fit_forgets_the_first(device):
     assert not hasattr(model, "_points")
 
 
+def test_a_model_is_seen_without_its_device(monkeypatch):
+    X, c = SETS["wine"]
+    model = ANCMM(c, device="cpu").fit(X)
+    shares = model.memberships(X).toarray()
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    np.testing.assert_allclose(model.memberships(X).toarray(), shares, atol=1e-9)
+
+
 def test_each_point_a_cluster_with_alphas_of_rows(device, rng):
     X = rng.standard_normal((3, 2))
     model = ANCMM(3, alpha="row", device=device).fit(X)

@@ -250,32 +250,42 @@ class _Search:
             lost.append(numbers[open_])
         some = torch.cat(lost)
         same = costs[some, -1] == 0  # more duplicates than there was room for
-        for which, text in ((some[same], self._duplicates), (some[~same], self._all)):
-            if which.shape[0]:
-                made = text(which)
-                columns[which], costs[which] = made[0].to(kind), made[1]
+        rest = some[~same]
+        if rest.shape[0]:
+            others, far = self._all(rest)
+            columns[rest], costs[rest] = others.to(kind), far
+        if bool(same.any()):
+            alike, firsts = self._duplicates(costs[:, -1])
+            columns[alike], costs[alike] = firsts.to(kind), 0.0
+            rest = some[same & ~torch.isin(some, alike)]
+            others, far = self._all(rest)
+            columns[rest], costs[rest] = others.to(kind), far
         return columns, _in_range(costs)
 
     def _all(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return all_pairs(self.X, numbers, self.m, self.budget)
 
-    def _duplicates(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the first m duplicates of points that have more than m."""
-        m = self.m
-        numbers, back = torch.sort(numbers)
+    def _duplicates(self, last: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return points that have m duplicates and more, and the first m of these.
+
+        Parameters
+        ----------
+        last : tensor of shape (n,)
+            The cost of the m-th neighbor; 0 for such points.
+        """
+        m, numbers = self.m, (last == 0).nonzero()[:, 0]
         _, group = torch.unique(self.X[numbers], dim=0, return_inverse=True)
-        order = torch.argsort(group, stable=True)  # by group, then by number
         size = torch.bincount(group)
+        whole = size[group] > m  # of others the squares vanished
+        numbers, group = numbers[whole], group[whole]
+        order = torch.argsort(group, stable=True)  # by group, then by number
+        size = torch.where(size > m, size, 0)
         start = (size.cumsum(0) - size)[group]
         place = torch.empty_like(order)
         place[order] = torch.arange(len(order), device=order.device)
         at = torch.arange(m, device=order.device)[None, :]
         at = at + (at >= (place - start)[:, None])  # not the point itself
-        columns = numbers[order[start[:, None] + at]]
-        made = torch.empty_like(columns)
-        made[back] = columns
-        costs = torch.zeros(made.shape, dtype=torch.float64, device=made.device)
-        return made, costs
+        return numbers, numbers[order[start[:, None] + at]]
 
     def found(
         self, rows: torch.Tensor, lists: Callable[..., Any]
@@ -680,7 +690,8 @@ def nearest_to(
     whole = X.to(torch.float64)
     step = max(1, budget // max(32 * n, 24 * m * X.shape[1]))
     mode = "donot_use_mm_for_euclid_dist"
-    made = []
+    none = torch.empty((0, m), dtype=torch.float64, device=X.device)
+    made = [(none.to(torch.int64), none)]
     for a in range(0, Y.shape[0], step):
         D = torch.cdist(Y[a : a + step].to(torch.float64), whole, compute_mode=mode)
         last = _mth(D, m)

@@ -526,7 +526,9 @@ class ANCMM(GraphClusterer):
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
         making = self._making(self._floor(X.shape[0], self.n_clusters_))
-        self._place = device_of(self.device, X)
+        self._place = None
+        with suppress(InputError):  # what was learned on a GPU is seen without one
+            self._place = device_of(self.device, X)
         try:
             base = self._problem(self._moved(X, self._place))
         finally:
