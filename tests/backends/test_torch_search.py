@@ -7,11 +7,10 @@ import pytest
 
 from bistochastic.core.errors import InputError
 from bistochastic.neighbors import Points, nearest
-from conftest import need
 
-need("torch")
-
-import torch  # noqa: E402
+torch = pytest.importorskip(
+    "torch", reason="torch is not installed; make test-extras installs it"
+)
 
 from bistochastic.backends import torch_csr, torch_search  # noqa: E402
 

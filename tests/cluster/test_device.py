@@ -14,11 +14,10 @@ from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, CAN, InputError
 from bistochastic.core.errors import DeviceMemoryError, MissingError
-from conftest import need
 
-need("torch")
-
-import torch  # noqa: E402
+torch = pytest.importorskip(
+    "torch", reason="torch is not installed; make test-extras installs it"
+)
 
 from bistochastic.backends import costs, torch_csr, torch_search  # noqa: E402
 from bistochastic.backends import device as devices  # noqa: E402
