@@ -37,6 +37,32 @@ def test_vectors(hold, rng):
     np.testing.assert_array_equal(on_cpu(S.vector(values)), values)
 
 
+def test_noise_is_that_of_the_generator(hold):
+    S = hold(np.eye(5))
+    blocks = [on_cpu(S.noise(np.random.default_rng(seed), 3)) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(blocks[0], blocks[1])
+    np.testing.assert_array_equal(
+        blocks[2], np.random.default_rng(2).standard_normal((5, 3))
+    )
+
+
+def test_large_noise_is_drawn_on_the_device(device, monkeypatch):
+    import torch
+
+    from bistochastic.backends import torch_csr
+
+    monkeypatch.setattr(torch_csr, "DRAWN", 0)
+    S = torch_csr.TorchCsr(torch.eye(2000, device=device).double().to_sparse_csr())
+    first, again, other = (
+        S.noise(np.random.default_rng(seed), 4) for seed in (1, 1, 2)
+    )
+    assert first.device == S.native().device
+    assert bool((first == again).all())
+    assert not bool((first == other).any())
+    assert abs(float(first.mean())) < 0.05
+    assert abs(float(first.std()) - 1) < 0.05
+
+
 def test_products_are_right_and_counted(hold, rng):
     A = sparse_symmetric(rng, 9)
     S = hold(A)

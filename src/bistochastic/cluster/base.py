@@ -27,7 +27,7 @@ from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, unmasked
 
-LATER = threading.Lock()
+LATER = threading.RLock()
 SAME = 1e-6  # of the largest coordinate, within which two points are the same
 
 try:
