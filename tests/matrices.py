@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bistochastic.core.arrays import on_cpu
+
 EQUATION_3 = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
 SUPPORT_ONLY = np.array([[1.0, 1], [1, 0]])
 PATH = np.array([[2.0, 1, 0], [1, 2, 1], [0, 1, 2]])
@@ -13,7 +15,7 @@ def as_numpy(M):
     """Return a matrix of any kind as a NumPy array."""
     for dense in ("toarray", "to_dense"):
         M = getattr(M, dense)() if hasattr(M, dense) else M
-    return np.asarray(M)
+    return on_cpu(M) if hasattr(M, "device") else np.asarray(M)
 
 
 def sparse_symmetric(rng, n, density=0.3, spread=1.0, loops=True):

@@ -17,13 +17,16 @@ from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered
 
-with warnings.catch_warnings():  # torch says once that this layout is new
+with warnings.catch_warnings():  # torch says once that the layout is new
     warnings.simplefilter("ignore")
-    torch.eye(1).to_sparse_csr()
+    _ONE = torch.eye(1).to_sparse_csr()
+    torch.sparse_csr_tensor(
+        _ONE.crow_indices(), _ONE.col_indices(), _ONE.values(), check_invariants=False
+    )
 
 SINGLE = 1e-5  # relative errors that singles do not make
 LOOKED = 2  # products between two looks at whether a linear system is solved
-DRAWN = 1 << 22  # normal numbers that are drawn on the CPU
+DRAWN = 1 << 17  # points up to which normal numbers are drawn on the CPU
 SAMPLED = 2  # entries of a row that a search for components begins with
 
 
@@ -86,8 +89,8 @@ class TorchCsr:
         return torch.asarray(values, dtype=self._S.dtype, device=self._S.device)
 
     def noise(self, rng: np.random.Generator, columns: int) -> torch.Tensor:
-        """Return a block of normal numbers; a large one is drawn on the device."""
-        if self.n * columns <= DRAWN:  # the same as on the CPU
+        """Return a block of normal numbers; that of many points on the device."""
+        if self.n <= DRAWN:  # the same as on the CPU
             return self.vector(rng.standard_normal((self.n, columns)))
         device, kind = self._S.device, self._S.dtype
         source = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
