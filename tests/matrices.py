@@ -13,6 +13,7 @@ PATH = np.array([[2.0, 1, 0], [1, 2, 1], [0, 1, 2]])
 
 def as_numpy(M):
     """Return a matrix of any kind as a NumPy array."""
+    M = M.entries(-np.inf) if hasattr(M, "entries") else M  # on workers
     for dense in ("toarray", "to_dense"):
         M = getattr(M, dense)() if hasattr(M, dense) else M
     return on_cpu(M) if hasattr(M, "device") else np.asarray(M)

@@ -8,8 +8,9 @@ from array_api_compat import array_namespace
 from array_api_compat import device as where
 from scipy.sparse import csr_array, issparse
 
-from bistochastic.backends.costs import DenseCosts, Part, Pattern, TableCosts
+from bistochastic.backends.costs import DenseCosts, Part, Pattern, TableCosts, parts
 from bistochastic.backends.csr import compiled
+from bistochastic.components import components
 from bistochastic.core.errors import InputError, NotSymmetricError
 from bistochastic.core.protocols import Costs
 from bistochastic.neighbors import squared_distances
@@ -67,8 +68,7 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact", devic
     n = points.X.shape[0]
     if wanted is None and n <= ALL:
         return Candidates(_all_pairs(squared_distances(points.host()), loops))
-    others = max(k + 1, WIDE * k if wanted is None else wanted) - loops
-    others = min(others, n - 1)
+    others = _others(n, k, wanted, loops)
     if device is None:
         fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
         found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
@@ -84,6 +84,36 @@ def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact", devic
     left_out = wanted is None and others < n - 1
     limited = columns.shape[1] if left_out else 0
     return Candidates(table, limited, found.recall)
+
+
+def on_cluster(points, k, wanted, *, loops, neighbors, cluster):
+    """Choose the candidates of points that lie on workers, where they lie.
+
+    Parameters
+    ----------
+    points : BlockPoints
+        The points.
+    k, wanted, loops, neighbors
+        As for `of_points`.
+    cluster : Cluster
+        Where they lie.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = points.layout.n
+    others = n - 1 if wanted is None and n <= ALL else _others(n, k, wanted, loops)
+    costs, recall = cluster.candidates(points, others, neighbors, loops)
+    left_out = wanted is None and others < n - 1
+    return Candidates(costs, others + loops if left_out else 0, recall)
+
+
+def _others(n, k, wanted, loops):
+    """Return how many other points are candidates of each."""
+    number = max(k + 1, WIDE * k if wanted is None else wanted) - loops
+    return min(number, n - 1)
 
 
 def of_distances(D, *, loops):
@@ -192,50 +222,6 @@ def of_affinities(A, *, loops):
     return Candidates(TableCosts(parts(i[order], j[order], costs[order], n), n))
 
 
-def parts(i, j, costs, n, loops=False):
-    """Put sorted entries into tables, rows of similar length together.
-
-    Parameters
-    ----------
-    i, j : array of int of shape (m,)
-        Row and column of each entry, rows in order.
-    costs : array of shape (m,)
-        Their costs, those of a row in order.
-    n : int
-        Number of rows; every one needs an entry.
-    loops : bool, default=False
-        Whether the first entry of each row is the point itself, at cost 0.
-
-    Returns
-    -------
-    list of Part
-        Tables whose width is at most twice that of their rows.
-    """
-    lengths = np.bincount(i, minlength=n)
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    if lengths.min() == 0:
-        row = int(lengths.argmin())
-        raise InputError(
-            f"Row {row} of X has no candidates. Give it a distance to some other "
-            "point, or leave it out."
-        )
-    kind = np.int32 if n < 2**31 else np.int64
-    made = []
-    classes = np.ceil(np.log2(lengths)).astype(int)
-    for size in np.unique(classes):
-        rows = np.flatnonzero(classes == size)
-        width = int(lengths[rows].max())
-        places = starts[rows][:, None] + np.arange(width)
-        inside = np.arange(width) < lengths[rows][:, None]
-        places[~inside] = 0
-        columns = np.where(inside, j[places], rows[:, None]).astype(kind)
-        values = np.where(inside, costs[places], np.inf)
-        if loops:
-            values[:, 0] = 0.0
-        made.append(Part(rows.astype(kind), columns, values))
-    return made
-
-
 def fewest(X, *, loops, pairs):
     """Find the point with the fewest candidates.
 
@@ -278,10 +264,7 @@ def distinct(costs):
     int
         The number.
     """
-    from scipy.sparse.csgraph import connected_components
-
-    same = costs.weigh(_equal).symmetrized().pattern()
-    return connected_components(same, directed=False)[0]
+    return components(costs.weigh(_equal).symmetrized())[0]
 
 
 def _equal(m):

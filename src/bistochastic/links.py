@@ -50,10 +50,7 @@ class Links:
             i, j = on_cpu(rows[i]), on_cpu(j if columns is None else columns[i, j])
             found.append((i[i != j], j[i != j]))
         i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
-        if i.size == 0:
-            return None
-        same = csr_array((np.ones(i.size), (i, j)), shape=(self.n, self.n))
-        return connected_components(same, directed=False)[1]
+        return grouped(i, j, self.n)
 
     def within(self, index):
         """Return the links among some of the points only."""
@@ -150,6 +147,14 @@ class Links:
             others = np.concatenate([others, rest[found[:, 0]]])
             prices = np.concatenate([prices, cost[:, 0]])
         return self._cheapest(labels, q, ends, others, prices)
+
+
+def grouped(i, j, n):
+    """Return the group of each of n points, given pairs; None if there are none."""
+    if i.size == 0:
+        return None
+    same = csr_array((np.ones(i.size), (i, j)), shape=(n, n))
+    return connected_components(same, directed=False)[1]
 
 
 def reunited(labels, twins):

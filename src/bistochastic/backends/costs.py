@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from bistochastic.backends.csr import Csr, compiled
 from bistochastic.backends.dense import FEW, Dense
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError
 
 TILE = 1 << 19  # numbers made in one go
 
@@ -267,11 +268,14 @@ class TableCosts:
         """Return the sum of the squared weights."""
         return self._summed(lambda values: values**2)
 
-    def remade(self, rule: Callable[..., Any]) -> Self:
-        """Return the table with columns and values that `rule` makes of each part."""
+    def remade(self, rule: Callable[..., Any], *along: Any) -> Self:
+        """Return the table with columns and values that `rule` makes of each part.
+
+        It may pick from the vectors `along` by rows and columns.
+        """
         parts = []
         for part in self.parts:
-            columns, values = rule(part.rows, part.columns, part.values)
+            columns, values = rule(part.rows, part.columns, part.values, *along)
             pattern = None if part.pattern is None else Pattern(columns, once=True)
             parts.append(Part(part.rows, columns, values, pattern))
         return self._with(parts)
@@ -368,6 +372,55 @@ class Pattern:
         if self._made is None:
             self._made = build(self.columns)
         return self._made
+
+
+def parts(
+    i: Any, j: Any, costs: Any, n: int, loops: bool = False, first: int = 0
+) -> list[Part]:
+    """Put sorted entries into tables, rows of similar length together.
+
+    Parameters
+    ----------
+    i, j : array of int of shape (m,)
+        Row and column of each entry, rows in order.
+    costs : array of shape (m,)
+        Their costs, those of a row in order.
+    n : int
+        Number of rows; every one needs an entry.
+    loops : bool, default=False
+        Whether the first entry of each row is the point itself, at cost 0.
+    first : int, default=0
+        The number that the first row has among the columns.
+
+    Returns
+    -------
+    list of Part
+        Tables whose width is at most twice that of their rows.
+    """
+    lengths = np.bincount(i, minlength=n)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    if lengths.min() == 0:
+        row = int(lengths.argmin())
+        raise InputError(
+            f"Row {row} of X has no candidates. Give it a distance to some other "
+            "point, or leave it out."
+        )
+    kind = np.int32 if n + first < 2**31 else np.int64
+    made = []
+    classes = np.ceil(np.log2(lengths)).astype(int)
+    for size in np.unique(classes):
+        rows = np.flatnonzero(classes == size)
+        width = int(lengths[rows].max())
+        places = starts[rows][:, None] + np.arange(width)
+        inside = np.arange(width) < lengths[rows][:, None]
+        places[~inside] = 0
+        columns = np.where(inside, j[places], rows[:, None] + first)
+        columns = columns.astype(kind)
+        values = np.where(inside, costs[places], np.inf)
+        if loops:
+            values[:, 0] = 0.0
+        made.append(Part(rows.astype(kind), columns, values))
+    return made
 
 
 def distances(F: Any, rows: Any, columns: Any, size: int = TILE) -> Any:

@@ -200,6 +200,15 @@ def product(S: csr_array, v: np.ndarray) -> np.ndarray:
     return S @ v
 
 
+def three_term(
+    S: csr_array, X: np.ndarray, Y: np.ndarray, a: Any, b: Any, c: Any
+) -> None:
+    """Put a S Y + b Y + c X in the place of X, whose rows are the first of Y."""
+    X *= c
+    X += b * Y[: X.shape[0]]
+    X += a * (S @ Y)
+
+
 def weights(S: csr_array, u: np.ndarray, reuse: bool = False) -> np.ndarray:
     """Return the entries (u_i u_j) s_ij of DSD in the order of S, or in their place."""
     out = np.repeat(u, np.diff(S.indptr))

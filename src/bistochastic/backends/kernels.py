@@ -124,10 +124,15 @@ def _block(X: np.ndarray, kind: Any) -> np.ndarray:
     return block
 
 
+def three_term(S: Any, X: np.ndarray, Y: np.ndarray, a: Any, b: Any, c: Any) -> None:
+    """Put a S Y + b Y + c X in the place of X, in one pass."""
+    _three_term(S.indptr, S.indices, S.data, X, Y, a, b, c)
+
+
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _three_term(indptr, indices, data, X, Y, a, b, c):  # type: ignore[no-untyped-def]
     m = np.uint64(Y.shape[1])
-    for i in prange(np.uint64(Y.shape[0])):
+    for i in prange(np.uint64(X.shape[0])):
         x, y = X[i], Y[i]  # the result takes the place of X
         for q in range(m):
             x[q] = b * y[q] + c * x[q]
@@ -156,19 +161,17 @@ def _add_rows(indptr, indices, data, a, i, Y, out):  # type: ignore[no-untyped-d
 
 def product(S: Any, v: np.ndarray) -> np.ndarray:
     """Return S v by all threads."""
+    out = np.empty((S.shape[0], *v.shape[1:]), dtype=v.dtype)
     if v.ndim > 1:
-        v = np.ascontiguousarray(v)
-        out = np.empty_like(v)
-        _products(S.indptr, S.indices, S.data, v, out)
+        _products(S.indptr, S.indices, S.data, np.ascontiguousarray(v), out)
         return out
-    out = np.empty_like(v)
     _product(S.indptr, S.indices, S.data, v, out)
     return out
 
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
-    for i in prange(np.uint64(v.size)):
+    for i in prange(np.uint64(out.size)):
         total = 0.0
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             total += data[k] * v[np.uint64(indices[k])]
@@ -177,7 +180,7 @@ def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
 
 @njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
-    for i in prange(np.uint64(V.shape[0])):
+    for i in prange(np.uint64(out.shape[0])):
         sums = out[i]
         sums[:] = 0.0
         _add_rows(indptr, indices, data, data.dtype.type(1), i, V, sums)
@@ -192,7 +195,7 @@ def weights(S: Any, u: np.ndarray, reuse: bool = False) -> np.ndarray:
 
 @njit(parallel=True, cache=True, nogil=True)
 def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
-    for i in prange(np.uint64(u.size)):
+    for i in prange(np.uint64(indptr.size - 1)):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             out[k] = u[i] * u[np.uint64(indices[k])] * data[k]
 
@@ -616,6 +619,7 @@ ON_PATTERNS: Bodies = {
 ON_ROWS: Bodies = {
     csr.product: product,
     csr.weights: weights,
+    csr.three_term: three_term,
     csr.exponents: exponents,
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,

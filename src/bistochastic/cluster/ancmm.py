@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, diags_array, issparse
 
+from bistochastic.backends.cluster import Cluster, is_distributed
 from bistochastic.backends.device import (
     as_tensor,
     checked_tensor,
@@ -556,6 +557,8 @@ class ANCMM(GraphClusterer):
 
     def _validated(self, X, reset):
         """Return the data as the fit wants them: on a device, or NumPy and SciPy."""
+        if reset and is_distributed(X):
+            return self._on_cluster(X)
         tensor = is_torch_array(X)
         if not reset:  # for this the CPU is fast enough
             return super()._validated(fetched(X) if tensor else X, reset)
@@ -573,6 +576,33 @@ class ANCMM(GraphClusterer):
             X = super()._validated(fetched(X) if tensor else X, reset)
         X = self._moved(X, place)
         self._place, self._from = place, there
+        return X
+
+    def _on_cluster(self, X):
+        """Return data on workers as the fit wants them."""
+        for name in ("device", "precision"):
+            if getattr(self, name) not in (None, "double"):
+                raise InputError(
+                    f"{name}={getattr(self, name)!r}: X lies on a Dask cluster, and "
+                    "the fit runs where X lies. Leave it out."
+                )
+        if self.metric in PAIRS:
+            raise InputError(
+                f"metric={self.metric!r} takes a matrix of one machine; X in Dask "
+                "holds points. marcus_mapping takes a graph in Dask."
+            )
+        if self.n_clusters == "auto":
+            raise InputError(
+                'n_clusters="auto" looks at points of one machine; pass a number, or '
+                "that of estimate_n_clusters for a sample of X."
+            )
+        self._place = Cluster.active()
+        self._from = None
+        names = getattr(X, "columns", None)
+        X = self._place.patiently(lambda: self._place.rows(X))
+        self.n_features_in_ = X.shape[1]
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         return X
 
     def _moved(self, X, place):
@@ -595,6 +625,8 @@ class ANCMM(GraphClusterer):
                 learned, said = self._place.patiently(lambda: self._learned(X))
             if self._from is not None:
                 learned["labels_"] = as_tensor(learned["labels_"], self._from)
+            if isinstance(self._place, Cluster):
+                learned["labels_"] = self._place.labels(learned["labels_"])
         finally:
             del self._place, self._from
         return learned, said
@@ -609,7 +641,9 @@ class ANCMM(GraphClusterer):
         if n == 1:
             points = None
             if self.metric not in PAIRS:
-                points = Points.of(X if issparse(X) else on_cpu(X), self.metric)
+                whole = X.fetched() if self._distributed else X
+                whole = whole if issparse(X) else on_cpu(whole)
+                points = Points.of(whole, self.metric)
             base = Problem(None, None, 1, 1.0, points)
         else:
             base = self._problem(X, c)
@@ -638,8 +672,13 @@ class ANCMM(GraphClusterer):
             }
             for at, (run, *_) in enumerate(runs)
         ]
-        said += unfound(self.neighbors, base.recall) + uneven(self.metric, X)
+        seen = X.sample() if self._distributed else X
+        said += unfound(self.neighbors, base.recall) + uneven(self.metric, seen)
         return learned, said
+
+    @property
+    def _distributed(self):
+        return isinstance(self._place, Cluster)
 
     def _run(self, problem, refine, c, floor, watch):
         """Run the loop on one problem.
@@ -844,6 +883,8 @@ def _ordered(X, device):
 
     What a loop over edges needs is then mostly in the cache.
     """
+    if isinstance(device, Cluster):
+        return device.ordered(X)
     order = leaves(X) if device is None else device.order(X)
     return X[order], on_cpu(order)
 

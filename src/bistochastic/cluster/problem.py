@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_torch_array
 from scipy.sparse import issparse
 
+from bistochastic.backends.cluster import Cluster
 from bistochastic.backends.costs import DenseCosts
 from bistochastic.backends.device import TorchPoints
 from bistochastic.candidates import (
@@ -19,6 +20,7 @@ from bistochastic.candidates import (
     of_distances,
     of_points,
     of_table,
+    on_cluster,
     squares,
 )
 from bistochastic.cluster.steps import Learned
@@ -137,8 +139,9 @@ def of_data(
         What "auto" stands for, if there are as many candidates.
     loops : bool
         Whether a point is its own candidate.
-    device : Device, optional
-        Where the fit runs; X is a tensor there if the search knows the metric.
+    device : Device or Cluster, optional
+        Where the fit runs; X is a tensor there if the search knows the metric, or lies
+        on its workers.
 
     Returns
     -------
@@ -162,6 +165,11 @@ def of_data(
         found = (of_table if issparse(X) else of_distances)(X, loops=loops)
         if not issparse(X) and wanted is not None:
             found = Candidates(found.costs.table(max(k + 1, wanted)))
+    elif isinstance(device, Cluster):
+        points = device.points(X, metric)
+        found = on_cluster(
+            points, k, wanted, loops=loops, neighbors=neighbors, cluster=device
+        )
     else:
         there = is_torch_array(X)
         points = (TorchPoints if there else Points).of(X, metric)
@@ -174,12 +182,17 @@ def of_data(
             neighbors=neighbors,
             device=device if there else None,
         )
-    if device is not None:
+    spread = isinstance(device, Cluster)
+    if device is not None and not spread:
         found = replace(found, costs=device.costs(found.costs))
     _check_distinct(found.costs, c, loops)
     known = found.costs  # of given distances all are known
     if given and not issparse(X):
         known = DenseCosts(squares(X))
+    if spread:
+        links = device.links(known, points)
+    else:
+        links = Links(known.n, known.listed(), points)
     return at(
         Problem(
             all_costs=found.costs,
@@ -189,7 +202,7 @@ def of_data(
             points=points,
             limited=found.limited,
             recall=found.recall,
-            links=Links(known.n, known.listed(), points),
+            links=links,
             wanted=0 if candidates == "auto" else wanted,
         ),
         k,

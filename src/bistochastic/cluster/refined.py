@@ -80,7 +80,7 @@ def _locally_scaled(problem, loops):
     """Measure costs by the scale around each point, and divide them by 2 alpha_i."""
     table = problem.all_costs.table(problem.k + 1)
     scales = local_scales(table.reduce(partial(nth_cost, loops=loops)))
-    costs = table.remade(partial(_rescaled, scales=scales))
+    costs = table.remade(_rescaled, scales)
     alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
     proper = alphas > 0
     alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)

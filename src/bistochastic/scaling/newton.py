@@ -65,10 +65,14 @@ def newton(S, u, m=1.0, tol=0.0):
 def _search(S, u, r, direction, m):
     """Halve the Newton step until the potential falls; damped step if it never does."""
     xp = array_namespace(u)
-    rounding = 2 * xp.finfo(u.dtype).eps * float(xp.sum(r))
-    slope = float(xp.sum((r - m) * direction))
-    pull = float(xp.sum(m * direction))
-    longest = float(xp.max(xp.abs(direction)))
+    figures = (
+        xp.sum(r),
+        xp.sum((r - m) * direction),
+        xp.sum(m * direction),
+        xp.max(xp.abs(direction)),
+    )
+    total, slope, pull, longest = (float(figure) for figure in figures)  # one wait
+    rounding = 2 * xp.finfo(u.dtype).eps * total
     step = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     for _ in range(MOST_HALVINGS):
         trial = xp.exp(step * direction)

@@ -76,8 +76,8 @@ def _errors(X, SX, theta, wanted):
     for a in range(0, wanted, COLUMNS):
         some = slice(a, min(a + COLUMNS, wanted))
         R = SX[:, some] - X[:, some] * theta[None, some]
-        errors.append(float(xp.max(xp.linalg.vector_norm(R, axis=0))))
-    return errors
+        errors.append(xp.max(xp.linalg.vector_norm(R, axis=0)))
+    return [float(error) for error in errors]  # one wait
 
 
 def _orthonormal(X, Q):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from scipy.linalg import LinAlgError, eigh
 
 from bistochastic.core.arrays import on_cpu
@@ -167,8 +167,11 @@ def _indicators(S, labels, c):
     column[largest] = np.arange(len(largest))
     place = S.vector(column[labels])
     xp = array_namespace(place)
-    Q = place[:, None] == S.vector(np.arange(len(largest)))[None, :]
-    return xp.astype(Q, place.dtype) * S.vector(sizes[largest] ** -0.5)[None, :]
+    numbers, lengths = (
+        xp.asarray(row, dtype=place.dtype, device=device(place))[None, :]
+        for row in (np.arange(len(largest)), sizes[largest] ** -0.5)
+    )
+    return xp.astype(place[:, None] == numbers, place.dtype) * lengths
 
 
 def _dense(S, Q, rest):

@@ -1,0 +1,243 @@
+"""Where a fit runs whose data lie on a Dask cluster."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bistochastic.backends import block_search
+from bistochastic.backends.block_costs import BlockCosts, Pattern, Table
+from bistochastic.backends.block_links import BlockLinks, BlockPoints
+from bistochastic.backends.costs import Part
+from bistochastic.backends.spread import Layout
+from bistochastic.core.errors import InputError, InputTypeError, MissingError
+
+Made = TypeVar("Made")
+VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
+SAMPLE = 20_000  # rows that tell what all are like
+
+
+def is_distributed(X: Any) -> bool:
+    """Tell whether X is a Dask collection, or an array in a chunked store."""
+    if hasattr(X, "__dask_graph__"):
+        return True
+    return type(X).__module__.split(".")[0] == "zarr" and hasattr(X, "chunks")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Points in blocks on workers, checked.
+
+    Attributes
+    ----------
+    layout : Layout
+        Which rows lie where.
+    blocks : list of Future
+        Arrays of doubles.
+    d : int
+        Number of columns.
+    """
+
+    layout: Layout
+    blocks: list[Any]
+    d: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return self.layout.n, self.d
+
+    def sample(self) -> np.ndarray:
+        """Return some rows, fetched."""
+        layout = self.layout
+        return block_search.sample(layout.client, self.blocks, layout.sizes, SAMPLE)
+
+    def fetched(self) -> np.ndarray:
+        """Return all rows, fetched."""
+        return np.concatenate(self.layout.gather(self.blocks))
+
+
+class Cluster:
+    """A Dask cluster, as a fit sees it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The active client.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._caller = _vectors() == "caller"
+        self._layouts: list[Layout] = []
+        self.chunks: tuple[int, ...] = ()
+
+    @classmethod
+    def active(cls) -> "Cluster":
+        """Find the client that is active, or say that there is none."""
+        if find_spec("distributed") is None:
+            raise MissingError(
+                "X is a Dask collection, which needs dask and distributed: "
+                "pip install 'bistochastic[dask]'"
+            )
+        from distributed import default_client
+
+        try:
+            client = default_client()
+        except ValueError:
+            raise InputError(
+                "X lies in Dask, but no client is active. Make one, as by `from "
+                "distributed import Client; client = Client()`, or pass X.compute()."
+            ) from None
+        if client.asynchronous:
+            raise InputError(
+                "The active Dask client is asynchronous; make one with "
+                "asynchronous=False."
+            )
+        return cls(client)
+
+    def rows(self, X: Any) -> Rows:
+        """Check points and start to load them; nothing is fetched."""
+        X = _array(X)
+        self._check_workers()
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise InputError(
+                f"X has shape {X.shape}; a row for each point and a column for each "
+                "feature are needed, and at least one of both."
+            )
+        if X.dtype.kind not in "fiub":
+            raise InputTypeError(
+                f"X has element type {X.dtype}; real numbers are needed. Convert it "
+                "first, as in X.astype(float)."
+            )
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        given = self._client.compute([part for (part,) in X.to_delayed()])
+        layout = self._layout([0] * len(given))
+        blocks = layout.each("points", _checked, given)
+        seen = layout.gather(layout.each("points", _seen, blocks))
+        sizes = [size for size, _ in seen]
+        layout = self._layout(sizes)
+        self.chunks = tuple(sizes)
+        if layout.n == 0:
+            raise InputError("X has no rows; at least one point is needed.")
+        for start, (_, bad) in zip(layout.starts, seen, strict=False):
+            if bad is not None:
+                i, j, value = bad
+                raise InputError(
+                    f"X[{start + i}, {j}] is {value}: Input X contains NaN or "
+                    "infinity. Impute it, or leave such rows out."
+                )
+        return Rows(layout, blocks, X.shape[1])
+
+    def _check_workers(self) -> None:
+        if not self._client.scheduler_info()["workers"]:
+            raise InputError(
+                "The Dask cluster has no workers, so that nothing would ever be done. "
+                "Start some, as by client.cluster.scale(2)."
+            )
+
+    def _layout(self, sizes: Sequence[int]) -> Layout:
+        made = Layout(self._client, sizes, caller=self._caller)
+        self._layouts.append(made)
+        return made
+
+    def ordered(self, X: Rows) -> tuple[Rows, np.ndarray]:
+        """Move points so that neighbors mostly lie in the same block."""
+        blocks, numbers, sizes = block_search.divided(
+            self._client, X.blocks, X.layout.sizes, self._parts(X)
+        )
+        order = np.concatenate(self._client.gather(numbers))
+        return Rows(self._layout(sizes), blocks, X.d), order
+
+    def _parts(self, X: Rows) -> int:
+        return max(1, sum(size > 0 for size in X.layout.sizes))
+
+    def points(self, X: Rows, metric: Any) -> BlockPoints:
+        """Make points ready for distances."""
+        layout = X.layout
+        made = block_search.centered(self._client, X.blocks, layout.sizes, metric)
+        return BlockPoints(layout, made)
+
+    def candidates(
+        self, points: BlockPoints, m: int, how: Any, loops: bool
+    ) -> tuple[BlockCosts, float]:
+        """Find the m nearest other points of every point, or most of them."""
+        layout = points.layout
+        found, recall = block_search.neighbors(
+            self._client, points.blocks, layout.sizes, m, how
+        )
+        starts = [int(start) for start in layout.starts[:-1]]
+        tables = layout.each("tables", _table, found, starts, loops)
+        return BlockCosts(layout, tables, Pattern(layout, tables)), recall
+
+    def links(self, costs: BlockCosts, points: BlockPoints) -> BlockLinks:
+        """Return what finds bridges."""
+        return BlockLinks.of(costs, points)
+
+    def patiently(self, made: Callable[[], Made]) -> Made:
+        """Return what a function makes; if it is broken off, free the workers."""
+        try:
+            return made()
+        except BaseException:
+            for layout in self._layouts:
+                layout.free()
+            raise
+
+    def labels(self, values: np.ndarray) -> Any:
+        """Return labels as a Dask array in the chunks of X."""
+        import dask.array as da
+
+        return da.from_array(values, chunks=(self.chunks,))
+
+
+def _vectors() -> str:
+    import dask
+
+    where = dask.config.get(VECTORS, "workers")
+    if where not in ("workers", "caller"):
+        raise InputError(
+            f"The Dask setting {VECTORS} is {where!r}; it must be 'workers' or "
+            "'caller'."
+        )
+    return str(where)
+
+
+def _array(X: Any) -> Any:
+    """Return a Dask array."""
+    import dask.array as da
+
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(X, "to_dask_array"):  # a data frame
+        return X.to_dask_array()
+    if hasattr(X, "chunks"):
+        return da.from_array(X, chunks=X.chunks)
+    raise InputTypeError(
+        f"X is a Dask {type(X).__name__}; Dask arrays and data frames can be used. A "
+        "bag is one after to_dataframe()."
+    )
+
+
+def _checked(block: Any) -> np.ndarray:
+    """Return points as doubles in rows."""
+    return np.ascontiguousarray(block, dtype=np.float64)
+
+
+def _seen(block: np.ndarray) -> tuple[int, Any]:
+    """Return the number of rows, and where the first is that is not a number."""
+    bad = np.argwhere(~np.isfinite(block))
+    if not bad.size:
+        return len(block), None
+    i, j = bad[0]
+    return len(block), (int(i), int(j), float(block[i, j]))
+
+
+def _table(found: Any, first: int, loops: bool) -> Table:
+    columns, costs = found
+    rows = np.arange(len(columns))
+    if loops:
+        columns = np.concatenate([rows[:, None] + first, columns], axis=1)
+        costs = np.concatenate([np.zeros((len(rows), 1)), costs], axis=1)
+    return Table.of([Part(rows, columns, costs)], first, len(rows))
