@@ -216,7 +216,7 @@ def test_lists_can_be_sent_to_another_worker():
     outline = block_search._outline(lists)
     centers = block_search._joined([outline], np.array([0, 10]), False, top)
     named = block_search._nearest_lists(points, centers, 10, 5)
-    asked = block_search._asked_lists(points, named, (0, 10))
+    asked = block_search._asked_lists(points, named, (0, 10), None)
     there = pickle.loads(pickle.dumps(lists))
     answer = block_search._looked_at(points, there, centers, 0, asked, 6)
     found = block_search._finished(answer.table, 0, 5)

@@ -114,16 +114,18 @@ class Pattern:
             layout, tables = self.layout, self._tables
             pairs = self._pairs()
             places = {
-                (k, j): layout.submit("places", _places, tables[k], *_ends(layout, j))
+                (k, j): layout.submit(
+                    "places", k, _places, tables[k], *_ends(layout, j)
+                )
                 for k, j in pairs
             }
             keys = {
-                (k, j): layout.submit("keys", _keys, tables[k], places[k, j])
+                (k, j): layout.submit("keys", k, _keys, tables[k], places[k, j])
                 for k, j in pairs
             }
             merged = [
                 layout.submit(
-                    "merged", _merge, tables[j], layout.n,
+                    "merged", j, _merge, tables[j], layout.n,
                     *(keys[k, i] for k, i in pairs if i == j),
                 )
                 for j in range(len(layout))
@@ -142,12 +144,12 @@ class Pattern:
         layout = self.layout
         places, merged = self.merged()
         sent = {
-            pair: layout.submit("weights", _sent, tables[pair[0]], place)
+            pair: layout.submit("weights", pair[0], _sent, tables[pair[0]], place)
             for pair, place in places.items()
         }
         blocks = [
             layout.submit(
-                "halves", _halves, merged[j], tables[j],
+                "halves", j, _halves, merged[j], tables[j],
                 *(sent[k, i] for k, i in places if i == j),
             )
             for j in range(len(layout))
@@ -186,10 +188,11 @@ def _merge(table: Table, n: int, *mirrored: Any) -> Merged:
     number = rows.size
     i = np.concatenate([rows, *(rows_ - table.first for rows_, _ in mirrored)])
     j = np.concatenate([table.numbers()[columns], *(there for _, there in mirrored)])
-    order = np.lexsort((j, i))
-    i, j = i[order], j[order]
+    key = i * n + j
+    order = np.argsort(key, kind="stable")
+    i, j, key = i[order], j[order], key[order]
     new = np.ones(i.size, dtype=bool)
-    new[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
+    new[1:] = key[1:] != key[:-1]
     place = np.cumsum(new) - 1
     size = int(np.count_nonzero(new))
     own = np.full(size, table.flat().size)
@@ -209,9 +212,12 @@ def _rows(data: Any, columns: Any, ends: Any, shape: Any) -> Any:
 
 
 def _halves(merged: Merged, table: Table, *sent: np.ndarray) -> Block:
-    own = np.append(np.maximum(table.flat(), 0.0), 0.0) / 2
-    mirror = np.append(np.maximum(np.concatenate(sent), 0.0), 0.0) / 2
-    data = own[merged.own] + mirror[merged.mirror]
+    own, mirror = (np.concatenate([*part, [0.0]]) for part in ([table.flat()], sent))
+    for values in (own, mirror):
+        np.maximum(values, 0.0, out=values)
+        values /= 2
+    data = own[merged.own]
+    data += mirror[merged.mirror]
     return trimmed(merged.block.with_data(data).kept(data > 0))
 
 
@@ -253,8 +259,8 @@ class BlockCosts:
     def of(cls, layout: Layout, columns: Any, values: Any) -> "BlockCosts":
         """Send a table that the caller has to the workers."""
         tables = [
-            layout.submit("sent", _table, columns[rows], values[rows], rows.start)
-            for rows in layout.slices()
+            layout.submit("sent", k, _table, columns[rows], values[rows], rows.start)
+            for k, rows in enumerate(layout.slices())
         ]
         return cls(layout, tables, Pattern(layout, tables))
 
@@ -324,12 +330,12 @@ class BlockCosts:
         layout = self.layout
         places, _ = self.pattern.merged()
         sent = {
-            (k, j): layout.submit("scores", _scores_sent, self.tables[k], place)
+            (k, j): layout.submit("scores", k, _scores_sent, self.tables[k], place)
             for (k, j), place in places.items()
         }
         blocks = [
             layout.submit(
-                "scores", _scores, self.tables[j], alpha, self.n,
+                "scores", j, _scores, self.tables[j], alpha, self.n,
                 *(sent[k, i] for k, i in places if i == j),
             )
             for j in range(len(layout))

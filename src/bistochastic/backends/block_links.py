@@ -123,11 +123,11 @@ class BlockLinks(Links):
             rows = asked[mine[a] : mine[a + 1]] - layout.starts[a]
             if not rows.size:
                 continue
-            some = layout.submit("asked", Points.at, points.blocks[a], rows)
+            some = layout.submit("asked", a, Points.at, points.blocks[a], rows)
             for b in np.flatnonzero(layout.sizes).tolist():
                 made.append(
                     layout.submit(
-                        "bridges", _nearest, some, rows + layout.starts[a],
+                        "bridges", b, _nearest, some, rows + layout.starts[a],
                         labels[rows + layout.starts[a]], points.blocks[b], held[b],
                         int(layout.starts[b]),
                     )

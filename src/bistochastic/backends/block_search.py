@@ -95,11 +95,14 @@ class Asked(NamedTuple):
         Their coordinates.
     lists : array of int of shape (rows, probes), optional
         The lists to look at, within the other block; -1 is none.
+    bounds : array of shape (rows,), optional
+        Costs beyond which nothing is wanted.
     """
 
     rows: np.ndarray
     Y: np.ndarray
-    lists: np.ndarray | None
+    lists: np.ndarray | None = None
+    bounds: np.ndarray | None = None
 
 
 class Answer(NamedTuple):
@@ -573,7 +576,7 @@ def _box(points: Points) -> np.ndarray:
 
 def _own(points: Points, start: int, width: int) -> Table:
     """Return what a block finds in itself."""
-    asked = Asked(np.arange(points.X.shape[0]), points.X, None)
+    asked = Asked(np.arange(points.X.shape[0]), points.X)
     return _padded(_answer(points, start, asked, width, False).table, width)
 
 
@@ -652,7 +655,7 @@ def _reached(
 def _asked(points: Points, table: Table, boxes: np.ndarray | None, block: int) -> Asked:
     """Return the rows that a block is within reach of."""
     rows = _near(points, table, boxes, block)
-    return Asked(rows, points.X[rows], None)
+    return Asked(rows, points.X[rows])
 
 
 def _near(
@@ -934,15 +937,16 @@ def _probed(
     }
     counts = [tasks(f"count {a}", _counted, named[a], starts) for a in asking]
     for (a, of), count in zip(asking.items(), tasks.gather(counts), strict=True):
-        table = tasks(f"blank {a}", _unknown, named[a], m + 1)
+        table, first = tasks(f"blank {a}", _unknown, named[a], m + 1), None
         for b in np.argsort(-count, kind="stable").tolist():
             if not count[b]:
                 break
             ends = int(starts[b]), int(starts[b + 1])
-            asked = tasks(f"ask {a} {b}", _asked_lists, of, named[a], ends)
+            asked = tasks(f"ask {a} {b}", _asked_lists, of, named[a], ends, first)
             start, inside = int(data.starts[b]), (data.points[b], lists[b], centers)
             answer = tasks(f"search {a} {b}", _looked_at, *inside, start, asked, m + 1)
             table = tasks(f"merge {a} {b}", _merged, table, answer)
+            first = first or table  # mostly the own block, whose points are nearest
         found[a] = table
     return found
 
@@ -973,7 +977,9 @@ def _counted(named: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.diff(np.append(0, ends)[starts])
 
 
-def _asked_lists(points: Points, named: np.ndarray, ends: tuple[int, int]) -> Asked:
+def _asked_lists(
+    points: Points, named: np.ndarray, ends: tuple[int, int], table: Table | None
+) -> Asked:
     """Return the rows that need lists of one block, and which."""
     inside = (named >= ends[0]) & (named < ends[1])
     counts = inside.sum(axis=1)
@@ -981,18 +987,18 @@ def _asked_lists(points: Points, named: np.ndarray, ends: tuple[int, int]) -> As
     inside, counts = inside[rows], counts[rows]
     lists = np.full((rows.size, counts.max(initial=1)), -1, dtype=np.int32)
     lists[np.arange(lists.shape[1]) < counts[:, None]] = named[rows][inside] - ends[0]
-    return Asked(
-        rows, points.X if rows.size == len(points.X) else points.X[rows], lists
-    )
+    bounds = None if table is None else table.costs[rows, -1]
+    Y = points.X if rows.size == len(points.X) else points.X[rows]
+    return Asked(rows, Y, lists, bounds)
 
 
 def _looked_at(
     points: Points, lists: Lists, centers: Centers, start: int, asked: Asked, width: int
 ) -> Answer:
     """Return the nearest points in some lists of a block."""
-    rows, Y, named = asked
+    rows, Y, named, bounds = asked
     if lists.index is None or named is None:
-        return _answer(points, start, Asked(rows, Y, None), width, False)
+        return _answer(points, start, Asked(rows, Y), width, False)
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -1000,10 +1006,18 @@ def _looked_at(
     index: Any = faiss.IndexIVFFlat(old.quantizer, Y.shape[1], number)
     index.replace_invlists(old.invlists, False)  # other threads use them, too
     index.nprobe = named.shape[1]
-    x = _singles(Y, centers.top)
-    _, columns = index.search_preassigned(x, width, named, None)
-    costs = _measured(Y, points.X, np.maximum(columns, 0))
-    columns, costs[columns < 0] = np.where(columns < 0, -1, columns + start), np.inf
+    far, columns = index.search_preassigned(
+        _singles(Y, centers.top), width, named, None
+    )
+    wanted = columns >= 0
+    if bounds is not None:
+        limit = _in_reach(bounds**0.5 * SLACK + DIGITS * centers.top, centers.top)
+        wanted &= far <= limit[:, None] ** 2
+        some = np.flatnonzero(wanted.any(axis=1))
+        rows, Y, wanted, columns = rows[some], Y[some], wanted[some], columns[some]
+    costs = np.full(columns.shape, np.inf)
+    costs[wanted] = _between(Y, np.nonzero(wanted)[0], points.X, columns[wanted])
+    columns = np.where(wanted, columns + start, -1)
     return Answer(rows, _ordered(columns, costs, width))
 
 

@@ -5,6 +5,7 @@ these entries point to, its *halo*. A product sends a block the entries of its h
 nothing else. All blocks are made by tasks.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -16,13 +17,21 @@ from scipy.sparse.csgraph import connected_components
 from bistochastic import components
 from bistochastic.backends import csr
 from bistochastic.backends.csr import Csr, compiled, using
-from bistochastic.backends.spread import Layout, Spread
+from bistochastic.backends.spread import (
+    DEEP,
+    Layout,
+    Program,
+    Spread,
+    Steps,
+    one_of,
+)
 from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 SINGLE = 1e-5  # relative errors that singles do not make
+SCRATCH = threading.local()
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
 
@@ -108,9 +117,9 @@ class Exchange:
         ends = np.concatenate(
             [np.zeros((len(layout), 1), int), np.cumsum(self.counts, axis=1)], axis=1
         )
-        self._wanted = [
+        self.wanted = [
             [
-                (j, layout.submit("halo", _taken, halos[k], ends[k, j], ends[k, j + 1],
+                (j, layout.submit("halo", j, _taken, halos[k], ends[k, j], ends[k, j + 1],
                                   int(layout.starts[j])))
                 for j in np.flatnonzero(self.counts[k]).tolist()
             ]
@@ -129,8 +138,8 @@ class Exchange:
             [
                 blocks[k],
                 *(
-                    self.layout.submit("piece", np.take, blocks[j], wanted, 0)
-                    for j, wanted in self._wanted[k]
+                    self.layout.submit("piece", j, np.take, blocks[j], wanted, 0)
+                    for j, wanted in self.wanted[k]
                 ),
             ]
             for k in range(len(self.layout))
@@ -140,8 +149,8 @@ class Exchange:
         """Return what `task` makes of the rows of blocks that others need."""
         return [
             [
-                self.layout.submit(name, task, blocks[j], wanted)
-                for j, wanted in self._wanted[k]
+                self.layout.submit(name, j, task, blocks[j], wanted)
+                for j, wanted in self.wanted[k]
             ]
             for k in range(len(self.layout))
         ]
@@ -192,8 +201,8 @@ class Blocks:
     def of(cls, layout: Layout, S: csr_array) -> "Blocks":
         """Send a matrix that the caller has to the workers."""
         blocks = [
-            layout.submit("sent", Block.whole, S[rows], rows.start)
-            for rows in layout.slices()
+            layout.submit("sent", k, Block.whole, S[rows], rows.start)
+            for k, rows in enumerate(layout.slices())
         ]
         return cls(layout, blocks)
 
@@ -237,8 +246,36 @@ class Blocks:
         """Return S v."""
         self.n_products += 1
         v = self.layout.spread(v)
+        if v.node.blocks is None and v.ndim == 1:
+            return self.layout.out(self._apply_noted(v))
         blocks = self._each("product", multiplied, v)
         return self.layout.out(Spread.held(self.layout, blocks, v.tail))
+
+    def _apply_noted(self, v: Spread) -> Spread:
+        """Make a vector and multiply with it in the same tasks."""
+        layout, program = self.layout, Program()
+        at = program.place(v.node)
+        if len(program) > DEEP:
+            return Spread.held(layout, self._each("product", multiplied, v))
+        steps, given = program.steps(), program.given
+        made = [
+            layout.submit(
+                "product", k, _made_and_multiplied, self.blocks[k], steps, at,
+                len(given), *(blocks[k] for blocks in given),
+                *(
+                    layout.submit(
+                        "piece", j, _made_and_taken, steps, at, wanted,
+                        *(blocks[j] for blocks in given),
+                    )
+                    for j, wanted in self.exchange.wanted[k]
+                ),
+            )
+            for k in range(len(layout))
+        ]  # fmt: skip
+        v.node.settle(made, 0)
+        out = Spread.held(layout, made)
+        out.node.settle(made, 1)
+        return out
 
     def diagonal(self) -> Any:
         """Return the diagonal."""
@@ -277,7 +314,7 @@ class Blocks:
         for k in np.unique(owner).tolist():
             some = owner == k
             given = i[some] - layout.starts[k], j[some], weights[some]
-            blocks[k] = layout.submit("joined", _joined, blocks[k], *given, self.n)
+            blocks[k] = layout.submit("joined", k, _joined, blocks[k], *given, self.n)
         return type(self)(layout, blocks)
 
     def supported(self) -> Self:
@@ -285,7 +322,7 @@ class Blocks:
         layout = self.layout
         others = self.exchange.rows("rows", _whole_rows, self.blocks)
         blocks = [
-            layout.submit("squared", _supported, self.blocks[k], self.n, *others[k])
+            layout.submit("squared", k, _supported, self.blocks[k], self.n, *others[k])
             for k in range(len(layout))
         ]
         return type(self)(layout, blocks, self.exchange)
@@ -392,15 +429,27 @@ def exchanged(
     pieces = exchange.pieces(layout.spread(v))
     return [
         layout.submit(
-            name, task, blocks[k], *given, *([own[k]] if own else []), *pieces[k]
+            name, k, task, blocks[k], *given, *([own[k]] if own else []), *pieces[k]
         )
         for k in range(len(layout))
     ]
 
 
 def beside(own: np.ndarray, pieces: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return the rows of a vector that a block needs, in the order of its columns."""
-    return np.concatenate([own, *pieces]) if pieces else own
+    """Return the rows of a vector that a block needs, in the order of its columns.
+
+    They are valid until the next call in the same thread: new memory for each product
+    would cost as much as the product, where workers give all of it back.
+    """
+    if not pieces:
+        return np.ascontiguousarray(own)
+    rows = len(own) + sum(map(len, pieces))
+    shape = rows, *own.shape[1:]
+    size = int(np.prod(shape)) * own.itemsize
+    if getattr(SCRATCH, "held", np.empty(0)).nbytes < size:
+        SCRATCH.held = np.empty(size, dtype=np.uint8)
+    out = SCRATCH.held[:size].view(own.dtype).reshape(shape)
+    return np.concatenate([own, *pieces], out=out)
 
 
 def _halo(block: Block) -> np.ndarray:
@@ -414,6 +463,17 @@ def _nnz(block: Block) -> int:
 def _noise(rows: int, columns: int, seed: int, number: int) -> np.ndarray:
     rng = np.random.default_rng([seed, number])
     return rng.standard_normal((rows, columns))
+
+
+def _made_and_taken(steps: Steps, at: int, rows: np.ndarray, *given: Any) -> Any:
+    return one_of(steps, at, *given)[rows]
+
+
+def _made_and_multiplied(
+    block: Block, steps: Steps, at: int, number: int, *given: Any
+) -> list[np.ndarray]:
+    own = one_of(steps, at, *given[:number])
+    return [own, multiplied(block, own, *given[number:])]
 
 
 def multiplied(block: Block, own: np.ndarray, *pieces: np.ndarray) -> np.ndarray:
@@ -677,7 +737,7 @@ def _three_term(
     block: Block, terms: Any, X: np.ndarray, own: np.ndarray, *pieces: np.ndarray
 ) -> np.ndarray:
     """Return a S Y + b Y + c X."""
-    Y = np.ascontiguousarray(beside(own, pieces))
+    Y = beside(own, pieces)
     out = np.array(X, order="C")
     with using(1, block.S.shape[0]):
         compiled(csr.three_term, block.S.nnz, "ON_ROWS")(block.S, out, Y, *terms)

@@ -1,5 +1,6 @@
 """Where a fit runs whose data lie on a Dask cluster."""
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from bistochastic.backends.block_links import BlockLinks, BlockPoints
 from bistochastic.backends.costs import Part
 from bistochastic.backends.spread import Layout
 from bistochastic.core.errors import InputError, InputTypeError, MissingError
+from bistochastic.descent import leaves
 
 Made = TypeVar("Made")
 VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
@@ -148,8 +150,11 @@ class Cluster:
         blocks, numbers, sizes = block_search.divided(
             self._client, X.blocks, X.layout.sizes, self._parts(X)
         )
-        order = np.concatenate(self._client.gather(numbers))
-        return Rows(self._layout(sizes), blocks, X.d), order
+        layout = self._layout(sizes)
+        both = layout.each("ordered", _inside, blocks, numbers)
+        blocks = layout.each("ordered", operator.getitem, both, 0)
+        numbers = layout.each("ordered", operator.getitem, both, 1)
+        return Rows(layout, blocks, X.d), np.concatenate(layout.gather(numbers))
 
     def _parts(self, X: Rows) -> int:
         return max(1, sum(size > 0 for size in X.layout.sizes))
@@ -223,6 +228,12 @@ def _array(X: Any) -> Any:
 def _checked(block: Any) -> np.ndarray:
     """Return points as doubles in rows."""
     return np.ascontiguousarray(block, dtype=np.float64)
+
+
+def _inside(block: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put neighbors close by one another, so that loops over edges find them soon."""
+    order = leaves(block)
+    return block[order], numbers[order]
 
 
 def _seen(block: np.ndarray) -> tuple[int, Any]:

@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+NUMBERS = count()
+DEEP = 60  # operations on vectors that may wait
+
 
 class Layout:
     """Which rows lie in which block, and the client that runs tasks on them.
@@ -39,6 +42,9 @@ class Layout:
         self.waiting: weakref.WeakSet[Noted] = weakref.WeakSet()
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
         self._name, self._number = uuid.uuid4().hex[:8], count()
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        number = len(self.sizes)
+        self._homes = [workers[k * len(workers) // number] for k in range(number)]
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -48,10 +54,21 @@ class Layout:
         for a, b in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield slice(int(a), int(b))
 
-    def submit(self, name: str, task: Callable[..., Any], *given: Any) -> Any:
-        """Start a task; it is called so on the dashboard."""
-        key = f"bistochastic-{name}-{self._name}-{next(self._number)}"
-        made = self.client.submit(task, *given, key=key, pure=False)
+    def submit(
+        self, name: str, home: int, task: Callable[..., Any], *given: Any
+    ) -> Any:
+        """Start a task; it is called so on the dashboard.
+
+        It runs where the block `home` is at home, or elsewhere if that worker is gone.
+        """
+        made = self.client.submit(
+            task,
+            *given,
+            key=f"bistochastic-{name}-{self._name}-{next(self._number)}",
+            workers=[self._homes[home]],
+            allow_other_workers=True,
+            pure=False,
+        )
         self._made.add(made)
         return made
 
@@ -59,7 +76,7 @@ class Layout:
         """Start a task for each block; lists have an entry for each."""
         return [
             self.submit(
-                name, task, *(x[k] if isinstance(x, list) else x for x in given)
+                name, k, task, *(x[k] if isinstance(x, list) else x for x in given)
             )
             for k in range(len(self))
         ]
@@ -81,7 +98,10 @@ class Layout:
         values = np.asarray(values)
         if values.ndim == 0:
             return self.full(float(values))
-        blocks = [self.submit("sent", np.array, values[rows]) for rows in self.slices()]
+        blocks = [
+            self.submit("sent", k, np.array, values[rows])
+            for k, rows in enumerate(self.slices())
+        ]
         return Spread.held(self, blocks, values.shape[1:], values.dtype)
 
     def full(self, value: float) -> "Spread":
@@ -99,6 +119,8 @@ class Node:
 
     Attributes
     ----------
+    number : int
+        The older, the lower.
     op, args : callable and tuple
         How it is made.
     blocks : list of Future, or None
@@ -108,6 +130,7 @@ class Node:
     """
 
     def __init__(self, op: Any = None, args: tuple[Any, ...] = ()) -> None:
+        self.number = next(NUMBERS)
         self.op = op
         self.args = args
         self.blocks: list[Any] | None = None
@@ -216,7 +239,9 @@ class Spread(Noted):
         out = np.empty((len(rows), *self.tail), dtype=self.dtype)
         places = {k: np.flatnonzero(owner == k) for k in np.unique(owner).tolist()}
         parts = [
-            layout.submit("fetched", np.take, blocks[k], rows[at] - layout.starts[k], 0)
+            layout.submit(
+                "fetched", k, np.take, blocks[k], rows[at] - layout.starts[k], 0
+            )
             for k, at in places.items()
         ]
         for at, part in zip(places.values(), layout.gather(parts), strict=True):
@@ -317,7 +342,7 @@ class Small(Noted, Figure):
     def value(self) -> np.ndarray:
         """The array, which is waited for."""
         if self._value is None:
-            settle(self.layout)
+            look(self.layout)
         return self._value  # type: ignore[no-any-return]
 
 
@@ -407,36 +432,59 @@ class _With:
         return self._op(*args, **self._options)
 
 
+def look(layout: Layout) -> None:
+    """Find all small arrays that are still held.
+
+    Vectors on the way are made again when they are needed, as long as that is little
+    work; blocks of columns are kept.
+    """
+    handles = [held for held in layout.waiting if held.node.blocks is None]
+    smalls = [held for held in handles if isinstance(held, Small)]
+    program = Program()
+    asked = tuple(program.place(held.node) for held in smalls)
+    wide = any(isinstance(held, Spread) and held.ndim > 1 for held in handles)
+    if wide or len(program) > DEEP:
+        settle(layout)
+        return
+    made = layout.each("sums", _several, program.steps(), asked, *program.given)
+    parts = layout.gather(made)
+    for at, small in enumerate(smalls):
+        small.known([part[at] for part in parts])
+
+
 def settle(layout: Layout) -> None:
-    """Do all that is noted and still held: one task for each block."""
+    """Do all that is noted and still held: a task for each block.
+
+    Blocks of columns have tasks of their own, so that each can be forgotten.
+    """
     handles = [held for held in layout.waiting if held.node.blocks is None]
     layout.waiting.clear()
-    if not handles:
+    arrays = {held.node.number: held for held in handles if isinstance(held, Spread)}
+    for number in sorted(arrays):  # the older is needed for the younger
+        if arrays[number].ndim > 1:
+            _settle_one(layout, arrays.pop(number).node)
+    smalls = [held for held in handles if isinstance(held, Small)]
+    if len(arrays) == 1 and not smalls:
+        _settle_one(layout, next(iter(arrays.values())).node)
         return
     program = Program()
-    nodes = {id(x.node): x for x in handles if isinstance(x, Spread)}
-    smalls = [held for held in handles if isinstance(held, Small)]
-    wanted = [program.place(held.node) for held in nodes.values()]
-    asked = [program.place(held.node) for held in smalls]
+    wanted = tuple(program.place(held.node) for held in arrays.values())
+    asked = tuple(program.place(held.node) for held in smalls)
     steps, given = program.steps(), program.given
-    if len(wanted) == 1 and not asked:
-        (held,) = nodes.values()
-        held.node.settle(layout.each("rows", _one, steps, wanted[0], *given))
-        return
-    made = layout.each("rows", _several, steps, tuple(wanted + asked), *given)
-    for at, held in enumerate(nodes.values()):
-        if held.ndim == 1:  # stays with the others as long as one of them is needed
+    if wanted:  # vectors stay together as long as one of them is needed
+        made = layout.each("rows", _several, steps, wanted, *given)
+        for at, held in enumerate(arrays.values()):
             held.node.settle(made, at)
-        else:
-            held.node.settle(layout.each("row", operator.getitem, made, at))
     if asked:
-        sums = made
-        if wanted:
-            some = slice(len(wanted), None)
-            sums = layout.each("sums", operator.getitem, made, some)
-        parts = layout.gather(sums)
+        parts = layout.gather(layout.each("sums", _several, steps, asked, *given))
         for at, small in enumerate(smalls):
             small.known([part[at] for part in parts])
+
+
+def _settle_one(layout: Layout, node: Node) -> None:
+    program = Program()
+    at = program.place(node)
+    node.settle(layout.each("rows", one_of, program.steps(), at, *program.given))
 
 
 class Steps:
@@ -477,6 +525,9 @@ class Program:
         self._places: dict[int, int] = {}
         self._known: dict[int, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._steps)
+
     def steps(self) -> Steps:
         """Return what tasks need."""
         return Steps(tuple(self._steps), tuple(self._leaves))
@@ -514,7 +565,8 @@ class Program:
         return self._places[id(node)]
 
 
-def _one(steps: Steps, wanted: int, *given: Any) -> Any:
+def one_of(steps: Steps, wanted: int, *given: Any) -> Any:
+    """Return one array that the steps make."""
     leaves, made = steps.of(given)
     return leaves[-1 - wanted] if wanted < 0 else made[wanted]
 

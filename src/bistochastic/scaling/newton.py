@@ -46,14 +46,14 @@ def newton(S, u, m=1.0, tol=0.0):
     r = u * S.apply(u)
     before = None
     while True:
-        error = worst(r, m)
+        error, size = worst(r, m), xp.sum((r - m) ** 2)
         yield u, error
         if not float(error) < NEAR:
             u = damped_step(u, r, m)
             r = u * S.apply(u)
             before = None
             continue
-        size = float(xp.sum((r - m) ** 2))
+        size = float(size)
         shrunk = size / before if before else 1.0
         enough = 0.3 * tol / float(error) if float(error) > tol else LOOSEST
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
