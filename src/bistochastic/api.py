@@ -83,9 +83,10 @@ def marcus_mapping(
 
     Parameters
     ----------
-    S : array-like, sparse matrix or array, data frame, or torch tensor
+    S : array-like, sparse matrix or array, data frame, torch tensor or Dask array
         Symmetric non-negative matrix of shape (n, n): NumPy arrays, every SciPy
-        sparse format, dense and CSR tensors. Asymmetry by rounding (1e-10 of the
+        sparse format, dense and CSR tensors, Dask arrays of dense or sparse blocks of
+        rows, which stay on their workers. Asymmetry by rounding (1e-10 of the
         largest entries of the two rows, 1e-5 in single precision) is averaged out.
         Never changed, and never made dense.
     method : {"auto", "newton", "damped", "alternating", "fixed_point"}, default="auto"
@@ -173,7 +174,7 @@ def marcus_mapping(
     u = _whole(done.value, ready, n)
     result = MarcusResult(
         matrix=held.restore(ready.graph.scaled(u).native()),
-        scaling=u / held.unit,
+        scaling=held.vector(u / held.unit),
         status=done.status,
         n_iter=done.n_iter,
         n_products=sum(g.n_products for g in {held.graph, ready.graph, core}),
@@ -303,7 +304,7 @@ def entropic_plan(
         phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
     result = TransportResult(
         plan=held.restore(P.native()),
-        potential=ready.graph.vector(phi),
+        potential=held.vector(ready.graph.vector(phi)),
         cost=-reward - 2 * math.log(held.unit) * float(array_namespace(r).sum(r)),
         entropy=-omega * reward - pull,
         omega=omega,
@@ -412,7 +413,7 @@ def project_doubly_stochastic(
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     result = ProjectionResult(
         matrix=held.restore(F.native()),
-        potential=potential,
+        potential=held.vector(potential),
         status=done.status,
         n_iter=done.n_iter,
         n_products=core.n_products,

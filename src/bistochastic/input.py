@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 from scipy.sparse import csr_array, issparse
 
+from bistochastic.backends.cluster import is_distributed
 from bistochastic.backends.csr import Csr, mirrored
 from bistochastic.backends.dense import Dense
 from bistochastic.core.arrays import on_cpu
@@ -63,12 +64,15 @@ class Held:
         Single or double: what the caller's numbers carry.
     unit : float
         The caller's S is the holder's times the square of `unit`.
+    vector : callable
+        Makes the caller's kind of vector out of the holder's.
     """
 
     graph: Graph
     restore: Callable[[Any], Any]
     bits: int
     unit: float
+    vector: Callable[[Any], Any] = lambda v: v
 
 
 def hold(S, wanted=DEFAULT):
@@ -76,7 +80,7 @@ def hold(S, wanted=DEFAULT):
 
     Parameters
     ----------
-    S : array-like, sparse matrix or array, data frame, or torch tensor
+    S : array-like, sparse matrix or array, data frame, torch tensor or Dask array
         Square, real, finite, symmetric up to rounding. Not changed.
     wanted : Wanted, optional
         What the caller expects; by default non-negative numbers.
@@ -91,6 +95,8 @@ def hold(S, wanted=DEFAULT):
         return _hold_sparse(S, wanted)
     if is_torch_array(S):
         return _hold_tensor(S, wanted)
+    if is_distributed(S):
+        return _hold_distributed(S, wanted)
     if hasattr(S, "columns") and hasattr(S, "index") and hasattr(S, "to_numpy"):
         return _hold_frame(S, wanted)
     if isinstance(S, np.matrix):
@@ -213,6 +219,44 @@ def _hold_tensor(S, wanted):
     return Held(TorchCsr(held), restore, bits, unit)
 
 
+def _hold_distributed(S, wanted):
+    from bistochastic.backends.block_graphs import (
+        given_back,
+        given_back_vector,
+        read,
+        symmetric,
+    )
+
+    found = read(S, wanted.name, signed=wanted.signed)
+    layout = found.layout
+    if layout.n == 0:
+        _check_shape((0, 0), wanted.name)
+    bits = _bits(found.dtype, np, wanted.name)
+    number = sum(seen.bad for seen in found.seen)
+    for start, seen in zip(layout.starts, found.seen, strict=False):
+        if seen.first is not None:
+            i, j, value = seen.first
+            what = "negative" if np.isfinite(value) else "not a finite number"
+            _refuse_entry((start + i, j), value, what, number, wanted)
+    lo = min(seen.low for seen in found.seen)
+    hi = max(seen.high for seen in found.seen)
+    if wanted.signed:
+        _check_size(max(-lo, hi), wanted)
+    within = 1 / LARGEST[64] <= lo and hi <= LARGEST[64]
+    unit = 1.0 if wanted.signed or hi < lo or within else _unit(lo, hi)
+    graph = symmetric(found, ROUNDING[bits], unit)
+    if isinstance(graph, tuple):
+        _refuse(*graph, ROUNDING[bits], wanted)
+    dtype = np.float32 if bits == 32 else np.float64
+    return Held(
+        graph,
+        lambda M: given_back(M, dtype),
+        bits,
+        unit,
+        lambda v: given_back_vector(v, layout),
+    )
+
+
 def _checked_csr(S, bits, wanted):
     """Return a canonical, symmetric CSR array of doubles, and its unit."""
     _check_structure(S, wanted.name)
@@ -330,19 +374,9 @@ def _check_range(values, xp, place, wanted):
     """Return the largest entry, or say which entry is not a number that will do."""
     lo, hi = float(xp.min(values)), float(xp.max(values))
     if -math.inf < lo and hi < math.inf and (wanted.signed or lo >= 0):
-        if wanted.signed and max(-lo, hi) > LARGEST[64]:
-            raise InputError(
-                f"{wanted.name} has entries of size {max(-lo, hi):.3g}, beside which "
-                "row sums of one are lost in rounding. Divide it by a number first; "
-                "entries that must stay zero are left out of a sparse matrix."
-            )
+        if wanted.signed:
+            _check_size(max(-lo, hi), wanted)
         return hi
-    cure = (
-        "Replace them; entries that must stay zero are left out of a sparse matrix."
-        if wanted.signed
-        else "The Marcus mapping is defined for finite S >= 0 (Theorem 2); replace "
-        "them, with 0 where there is no edge."
-    )
     flat = on_cpu(values).ravel()
     for bad, what in (
         (~np.isfinite(flat), "not a finite number"),
@@ -350,12 +384,31 @@ def _check_range(values, xp, place, wanted):
     ):
         if bad.any():
             k = int(bad.argmax())
-            i, j = place(k)
-            raise InputError(
-                f"{wanted.name}[{i}, {j}] = {flat[k]:.6g} is {what} "
-                f"({several(int(bad.sum()), 'such entry', 'such entries')}). {cure}"
-            )
+            _refuse_entry(place(k), flat[k], what, int(bad.sum()), wanted)
     return hi
+
+
+def _check_size(size, wanted):
+    if size > LARGEST[64]:
+        raise InputError(
+            f"{wanted.name} has entries of size {size:.3g}, beside which row sums of "
+            "one are lost in rounding. Divide it by a number first; entries that must "
+            "stay zero are left out of a sparse matrix."
+        )
+
+
+def _refuse_entry(place, value, what, number, wanted):
+    cure = (
+        "Replace them; entries that must stay zero are left out of a sparse matrix."
+        if wanted.signed
+        else "The Marcus mapping is defined for finite S >= 0 (Theorem 2); replace "
+        "them, with 0 where there is no edge."
+    )
+    i, j = place
+    raise InputError(
+        f"{wanted.name}[{i}, {j}] = {value:.6g} is {what} "
+        f"({several(number, 'such entry', 'such entries')}). {cure}"
+    )
 
 
 def _place(S, k):

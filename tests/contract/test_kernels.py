@@ -25,6 +25,7 @@ def test_every_body_has_a_test_here():
         csr.product,
         polynomial,
         csr.weights,
+        csr.three_term,
         csr.exponents,
         csr.positives,
         dense.positives,
@@ -56,6 +57,16 @@ def test_product_and_weights(rng):
     np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
     np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
     np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
+
+
+def test_three_terms_of_a_block_of_rows(rng):
+    S = csr_array(rng.random((6, 9)) * (rng.random((6, 9)) < 0.5))
+    X, Y = rng.random((6, 8)), rng.random((9, 8))
+    here, there = X.copy(), X.copy()
+    csr.three_term(S, here, Y, 0.3, -0.2, 0.7)
+    kernels.three_term(S, there, Y, 0.3, -0.2, 0.7)
+    np.testing.assert_allclose(here, 0.3 * (S @ Y) - 0.2 * Y[:6] + 0.7 * X)
+    np.testing.assert_allclose(there, here, rtol=1e-13)
 
 
 def test_blocks_of_vectors(rng):

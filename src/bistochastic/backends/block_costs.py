@@ -43,7 +43,8 @@ class Table:
     def of(cls, parts: Sequence[Part], first: int, size: int) -> "Table":
         """Make a table of candidates given by their numbers."""
         every = [np.asarray(part.columns, dtype=np.int64) for part in parts]
-        flat = np.concatenate([columns.ravel() for columns in every] or [[]])
+        none = np.empty(0, dtype=np.int64)
+        flat = np.concatenate([none, *(columns.ravel() for columns in every)])
         own = (flat >= first) & (flat < first + size)
         halo = np.unique(flat[~own]).astype(np.int64)
         made = []
@@ -86,14 +87,18 @@ class Merged:
 
     Attributes
     ----------
-    block : Block
-        The pattern; its entries count for nothing.
+    indices, ends : array of int
+        Columns of the entries, and the ends of rows, as in a `Block`.
+    halo : array of int
+        Of that block.
     own, mirror : array of int
         For each entry its place among those of the table, and among those that other
         tables send; one past the last where there is none.
     """
 
-    block: Block
+    indices: np.ndarray
+    ends: np.ndarray
+    halo: np.ndarray
     own: np.ndarray
     mirror: np.ndarray
 
@@ -195,14 +200,16 @@ def _merge(table: Table, n: int, *mirrored: Any) -> Merged:
     new[1:] = key[1:] != key[:-1]
     place = np.cumsum(new) - 1
     size = int(np.count_nonzero(new))
-    own = np.full(size, table.flat().size)
-    mirror = np.full(size, i.size - number)
+    kind = np.int32 if max(table.flat().size, i.size) < 2**31 else np.int64
+    own = np.full(size, table.flat().size, dtype=kind)
+    mirror = np.full(size, i.size - number, dtype=kind)
     here = order < number
     own[place[here]] = known[order[here]]
     mirror[place[~here]] = order[~here] - number
     ends = np.concatenate([[0], np.cumsum(np.bincount(i[new], minlength=table.size))])
-    S = _rows(np.ones(size), j[new], ends, (table.size, n))
-    return Merged(Block.whole(S, table.first), own, mirror)
+    S = _rows(np.ones(size, dtype=np.int8), j[new], ends, (table.size, n))
+    made = Block.whole(S, table.first)
+    return Merged(made.S.indices, made.S.indptr, made.halo, own, mirror)
 
 
 def _rows(data: Any, columns: Any, ends: Any, shape: Any) -> Any:
@@ -218,22 +225,17 @@ def _halves(merged: Merged, table: Table, *sent: np.ndarray) -> Block:
         values /= 2
     data = own[merged.own]
     data += mirror[merged.mirror]
-    return trimmed(merged.block.with_data(data).kept(data > 0))
-
-
-def trimmed(block: Block) -> Block:
-    """Forget those of the halo that no entry points to."""
-    rows, width = block.S.shape
-    used = np.zeros(width, dtype=bool)
+    kept = data > 0
+    rows = len(merged.ends) - 1
+    indices = merged.indices[kept]
+    used = np.zeros(rows + merged.halo.size, dtype=bool)
     used[:rows] = True
-    used[block.S.indices] = True
-    place = np.cumsum(used) - 1
-    S = block.S
-    made = _rows(
-        S.data, place[S.indices], S.indptr, (rows, int(place[-1]) + 1 if width else 0)
-    )
-    made.has_sorted_indices = False
-    return Block(made, block.halo[used[rows:]], block.first)
+    used[indices] = True
+    place = (np.cumsum(used) - 1).astype(indices.dtype)
+    ends = np.concatenate([[0], np.cumsum(kept)])[merged.ends].astype(merged.ends.dtype)
+    S = _rows(data[kept], place[indices], ends, (rows, int(used.sum())))
+    S.has_sorted_indices = False  # they are in the order of the whole matrix
+    return Block(S, merged.halo[used[rows:]], table.first)
 
 
 class BlockCosts:

@@ -119,12 +119,17 @@ class Exchange:
         )
         self.wanted = [
             [
-                (j, layout.submit("halo", j, _taken, halos[k], ends[k, j], ends[k, j + 1],
-                                  int(layout.starts[j])))
-                for j in np.flatnonzero(self.counts[k]).tolist()
+                (
+                    j,
+                    layout.submit(
+                        "halo", j, _taken, halos[k], *ends[k, j : j + 2], start
+                    ),
+                )
+                for j, start in enumerate(layout.starts[:-1])
+                if self.counts[k, j]
             ]
             for k in range(len(layout))
-        ]  # fmt: skip
+        ]
 
     @property
     def sent(self) -> int:
@@ -534,8 +539,8 @@ def _joined(block: Block, i: Any, j: Any, weights: Any, n: int) -> Block:
     return Block.of(i, j, data, block.first, (block.S.shape[0], n))
 
 
-def _whole_rows(block: Block, wanted: np.ndarray) -> csr_array:
-    """Return some rows with the numbers of the whole matrix."""
+def _whole_rows(block: Block, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return entries, columns and ends of some rows, numbered as in the matrix."""
     S = block.S[wanted]
     rows = np.arange(block.first, block.first + block.S.shape[0])
     columns = np.concatenate([rows, block.halo])
@@ -659,9 +664,10 @@ def search(S: Blocks) -> np.ndarray:
         for (mine, theirs), j in zip(touching, owners, strict=True):
             here.append(starts[k] + mine)
             there.append(starts[j] + theirs)
-    i, j = np.concatenate(here), np.concatenate(there)
+    both = np.concatenate(here), np.concatenate(there)
     size = (int(starts[-1]),) * 2
-    whole = connected_components(csr_array((np.ones(i.size), (i, j)), shape=size))[1]
+    joined = csr_array((np.ones(both[0].size), both), shape=size)
+    whole = connected_components(joined, directed=False)[1]
     parts = zip(layout.gather(own), starts[:-1], strict=True)
     S.labels = components.numbered(
         np.concatenate([whole[start + part] for part, start in parts])
@@ -678,7 +684,7 @@ def _inside(block: Block) -> Any:
 
 
 def _first_of(found: Any) -> np.ndarray:
-    return found[1]  # type: ignore[no-any-return]
+    return np.asarray(found[1])
 
 
 def _number(found: Any) -> int:

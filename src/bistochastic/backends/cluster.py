@@ -1,7 +1,7 @@
 """Where a fit runs whose data lie on a Dask cluster."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -18,6 +18,8 @@ from bistochastic.descent import leaves
 
 Made = TypeVar("Made")
 VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
+BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
+ROWS = 2_000_000  # of a block, at most, if chunks are as small
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -72,7 +74,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._caller = _vectors() == "caller"
+        self._caller = dask_setting(VECTORS, "workers", "caller") == "caller"
         self._layouts: list[Layout] = []
         self.chunks: tuple[int, ...] = ()
 
@@ -103,7 +105,6 @@ class Cluster:
     def rows(self, X: Any) -> Rows:
         """Check points and start to load them; nothing is fetched."""
         X = _array(X)
-        self._check_workers()
         if X.ndim != 2 or X.shape[1] == 0:
             raise InputError(
                 f"X has shape {X.shape}; a row for each point and a column for each "
@@ -115,12 +116,11 @@ class Cluster:
                 "first, as in X.astype(float)."
             )
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        given = self._client.compute([part for (part,) in X.to_delayed()])
-        layout = self._layout([0] * len(given))
+        given, layout = self.loaded(X)
         blocks = layout.each("points", _checked, given)
         seen = layout.gather(layout.each("points", _seen, blocks))
         sizes = [size for size, _ in seen]
-        layout = self._layout(sizes)
+        layout = self.layout(sizes)
         self.chunks = tuple(sizes)
         if layout.n == 0:
             raise InputError("X has no rows; at least one point is needed.")
@@ -131,7 +131,32 @@ class Cluster:
                     f"X[{start + i}, {j}] is {value}: Input X contains NaN or "
                     "infinity. Impute it, or leave such rows out."
                 )
-        return Rows(layout, blocks, X.shape[1])
+        return self._joined(Rows(layout, blocks, X.shape[1]))
+
+    def _joined(self, X: Rows) -> Rows:
+        """Join chunks side by side to as many blocks as there are threads, or more.
+
+        What blocks say to one another takes longer than what they do, if they are
+        small.
+        """
+        sizes = X.layout.sizes
+        wanted = dask_setting(BLOCKS, "auto", "chunks")
+        if wanted == "chunks":
+            return X
+        threads = sum(self._client.nthreads().values())
+        number = max(threads, -(-X.layout.n // ROWS))
+        if sum(size > 0 for size in sizes) <= number:
+            return X
+        middle = X.layout.starts[:-1] + np.array(sizes) / 2
+        group = np.minimum(middle * number // X.layout.n, number - 1).astype(int)
+        group = np.unique(group, return_inverse=True)[1]
+        layout = self.layout(np.bincount(group, sizes).astype(int))
+        blocks = [
+            layout.submit("joined", k, _stacked,
+                          *(X.blocks[at] for at in np.flatnonzero(group == k)))
+            for k in range(len(layout))
+        ]  # fmt: skip
+        return Rows(layout, blocks, X.d)
 
     def _check_workers(self) -> None:
         if not self._client.scheduler_info()["workers"]:
@@ -140,7 +165,14 @@ class Cluster:
                 "Start some, as by client.cluster.scale(2)."
             )
 
-    def _layout(self, sizes: Sequence[int]) -> Layout:
+    def loaded(self, X: Any) -> tuple[list[Any], Layout]:
+        """Start to load the chunks of a Dask array that has one in a row."""
+        self._check_workers()
+        given = self._client.compute([row.ravel()[0] for row in X.to_delayed()])
+        return given, self.layout([0] * len(given))
+
+    def layout(self, sizes: Any) -> Layout:
+        """Return blocks of so many rows."""
         made = Layout(self._client, sizes, caller=self._caller)
         self._layouts.append(made)
         return made
@@ -150,7 +182,7 @@ class Cluster:
         blocks, numbers, sizes = block_search.divided(
             self._client, X.blocks, X.layout.sizes, self._parts(X)
         )
-        layout = self._layout(sizes)
+        layout = self.layout(sizes)
         both = layout.each("ordered", _inside, blocks, numbers)
         blocks = layout.each("ordered", operator.getitem, both, 0)
         numbers = layout.each("ordered", operator.getitem, both, 1)
@@ -197,16 +229,21 @@ class Cluster:
         return da.from_array(values, chunks=(self.chunks,))
 
 
-def _vectors() -> str:
+def dask_setting(name: str, *allowed: str) -> str:
+    """Return what a setting of Dask is; by default the first that is allowed."""
     import dask
 
-    where = dask.config.get(VECTORS, "workers")
-    if where not in ("workers", "caller"):
+    value = dask.config.get(name, allowed[0])
+    if value not in allowed:
         raise InputError(
-            f"The Dask setting {VECTORS} is {where!r}; it must be 'workers' or "
-            "'caller'."
+            f"The Dask setting {name} is {value!r}; it must be "
+            f"{' or '.join(map(repr, allowed))}."
         )
-    return str(where)
+    return str(value)
+
+
+def _stacked(*blocks: np.ndarray) -> np.ndarray:
+    return np.concatenate(blocks)
 
 
 def _array(X: Any) -> Any:
@@ -232,7 +269,7 @@ def _checked(block: Any) -> np.ndarray:
 
 def _inside(block: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Put neighbors close by one another, so that loops over edges find them soon."""
-    order = leaves(block)
+    order = leaves(block) if len(block) else np.empty(0, int)
     return block[order], numbers[order]
 
 

@@ -251,6 +251,12 @@ class Spread(Noted):
     def __len__(self) -> int:
         return self.layout.n
 
+    def __invert__(self) -> "Spread":
+        return noted(operator.invert, self)
+
+    def __neg__(self) -> "Spread":
+        return noted(operator.neg, self)
+
     def __matmul__(self, other: Any) -> "Spread":
         return noted(operator.matmul, self, np.asarray(other))
 
@@ -343,7 +349,7 @@ class Small(Noted, Figure):
         """The array, which is waited for."""
         if self._value is None:
             look(self.layout)
-        return self._value  # type: ignore[no-any-return]
+        return self._value
 
 
 class Computed(Figure):
@@ -360,7 +366,7 @@ class Computed(Figure):
             op, args, options = self._made
             with np.errstate(all="ignore"):
                 self._value = np.asarray(op(*map(_known, args), **options))
-        return self._value  # type: ignore[no-any-return]
+        return self._value
 
 
 def _on_rows(name: str) -> None:
@@ -394,8 +400,6 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "and_", "or_"):
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _on_rows(_name)
 Spread.__hash__ = Figure.__hash__ = object.__hash__  # type: ignore[method-assign]
-Spread.__invert__ = lambda self: noted(operator.invert, self)  # type: ignore[attr-defined]
-Spread.__neg__ = lambda self: noted(operator.neg, self)  # type: ignore[attr-defined]
 
 
 def noted(op: Callable[..., Any], *args: Any, **options: Any) -> Spread:
@@ -651,7 +655,7 @@ def _qr(block: np.ndarray) -> Any:
 
 
 def _first_times(both: Any, part: np.ndarray) -> np.ndarray:
-    return both[0] @ part  # type: ignore[no-any-return]
+    return both[0] @ part
 
 
 def _length(parts: list[Any]) -> Any:
