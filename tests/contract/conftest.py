@@ -20,7 +20,7 @@ def client():
             n_workers=2,
             threads_per_worker=1,
             processes=False,
-            dashboard_address=None,
+            dashboard_address=":0",
         )
         CLUSTER.extend([cluster, Client(cluster)])
     return CLUSTER[1]

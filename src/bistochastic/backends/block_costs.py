@@ -53,7 +53,8 @@ class Table:
             place = np.where(
                 inside, columns - first, size + np.searchsorted(halo, columns)
             )
-            made.append(Part(part.rows, place, part.values))
+            kind = np.int32 if size + halo.size < 2**31 else np.int64
+            made.append(Part(part.rows, place.astype(kind), part.values))
         return cls(tuple(made), halo, first, size)
 
     def costs(self) -> TableCosts:
@@ -190,24 +191,31 @@ def _sent(table: Table, places: np.ndarray) -> np.ndarray:
 def _merge(table: Table, n: int, *mirrored: Any) -> Merged:
     known = np.flatnonzero(np.isfinite(table.flat()))
     rows, columns = (x[known] for x in table.entries())
-    number = rows.size
-    i = np.concatenate([rows, *(rows_ - table.first for rows_, _ in mirrored)])
-    j = np.concatenate([table.numbers()[columns], *(there for _, there in mirrored)])
-    key = i * n + j
+    places, number = table.flat().size, rows.size
+    key = np.concatenate(
+        [
+            rows * n + table.numbers()[columns],
+            *((here - table.first) * n + there for here, there in mirrored),
+        ]
+    )
+    del rows, columns
     order = np.argsort(key, kind="stable")
-    i, j, key = i[order], j[order], key[order]
-    new = np.ones(i.size, dtype=bool)
+    key = key[order]
+    new = np.ones(key.size, dtype=bool)
     new[1:] = key[1:] != key[:-1]
-    place = np.cumsum(new) - 1
-    size = int(np.count_nonzero(new))
-    kind = np.int32 if max(table.flat().size, i.size) < 2**31 else np.int64
-    own = np.full(size, table.flat().size, dtype=kind)
-    mirror = np.full(size, i.size - number, dtype=kind)
+    key = key[new]
+    size, both = key.size, order.size
+    kind = np.int32 if max(places, both) < 2**31 else np.int64
+    place = np.cumsum(new, dtype=kind) - 1
+    own = np.full(size, places, dtype=kind)
+    mirror = np.full(size, both - number, dtype=kind)
     here = order < number
     own[place[here]] = known[order[here]]
     mirror[place[~here]] = order[~here] - number
-    ends = np.concatenate([[0], np.cumsum(np.bincount(i[new], minlength=table.size))])
-    S = _rows(np.ones(size, dtype=np.int8), j[new], ends, (table.size, n))
+    i, j = np.divmod(key, n)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=table.size))])
+    del key, order, place, here, i
+    S = _rows(np.ones(size, dtype=np.int8), j, ends, (table.size, n))
     made = Block.whole(S, table.first)
     return Merged(made.S.indices, made.S.indptr, made.halo, own, mirror)
 

@@ -1,6 +1,7 @@
 """Where a fit runs whose data lie on a Dask cluster."""
 
 import operator
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -63,6 +64,46 @@ class Rows:
         return np.concatenate(self.layout.gather(self.blocks))
 
 
+class Recorder:
+    """A client that knows which tasks it has started.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def submit(self, *given: Any, **options: Any) -> Any:
+        """Start a task."""
+        made = self._client.submit(*given, **options)
+        self._made.add(made)
+        return made
+
+    def compute(self, given: list[Any]) -> list[Any]:
+        """Start to make what is delayed."""
+        made: list[Any] = self._client.compute(given)
+        self._made.update(made)
+        return made
+
+    def wait(self, futures: list[Any]) -> None:
+        """Wait until tasks are done, or have failed."""
+        from distributed import wait
+
+        wait(futures)
+
+    def free(self) -> None:
+        """Let go of what is still held, after a fit that was broken off."""
+        for made in list(self._made):
+            made.release()
+
+
 class Cluster:
     """A Dask cluster, as a fit sees it.
 
@@ -73,9 +114,8 @@ class Cluster:
     """
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self._client: Any = Recorder(client)
         self._caller = dask_setting(VECTORS, "workers", "caller") == "caller"
-        self._layouts: list[Layout] = []
         self.chunks: tuple[int, ...] = ()
 
     @classmethod
@@ -158,24 +198,16 @@ class Cluster:
         ]  # fmt: skip
         return Rows(layout, blocks, X.d)
 
-    def _check_workers(self) -> None:
-        if not self._client.scheduler_info()["workers"]:
-            raise InputError(
-                "The Dask cluster has no workers, so that nothing would ever be done. "
-                "Start some, as by client.cluster.scale(2)."
-            )
-
     def loaded(self, X: Any) -> tuple[list[Any], Layout]:
         """Start to load the chunks of a Dask array that has one in a row."""
-        self._check_workers()
+        layout = self.layout([0] * X.numblocks[0])
         given = self._client.compute([row.ravel()[0] for row in X.to_delayed()])
-        return given, self.layout([0] * len(given))
+        self._client.wait(given)  # the scheduler takes a graph later than a task
+        return given, layout
 
     def layout(self, sizes: Any) -> Layout:
         """Return blocks of so many rows."""
-        made = Layout(self._client, sizes, caller=self._caller)
-        self._layouts.append(made)
-        return made
+        return Layout(self._client, sizes, caller=self._caller)
 
     def ordered(self, X: Rows) -> tuple[Rows, np.ndarray]:
         """Move points so that neighbors mostly lie in the same block."""
@@ -218,8 +250,7 @@ class Cluster:
         try:
             return made()
         except BaseException:
-            for layout in self._layouts:
-                layout.free()
+            self._client.free()
             raise
 
     def labels(self, values: np.ndarray) -> Any:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bistochastic.core.errors import InputError
+
 NUMBERS = count()
 DEEP = 60  # operations on vectors that may wait
 
@@ -40,10 +42,14 @@ class Layout:
         self.n = int(self.starts[-1])
         self.caller = caller
         self.waiting: weakref.WeakSet[Noted] = weakref.WeakSet()
-        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
         self._name, self._number = uuid.uuid4().hex[:8], count()
-        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        workers = sorted(client.nthreads())
         number = len(self.sizes)
+        if not workers:
+            raise InputError(
+                "The Dask cluster has no workers, so that nothing would ever be done. "
+                "Start some, as by client.cluster.scale(2)."
+            )
         self._homes = [workers[k * len(workers) // number] for k in range(number)]
 
     def __len__(self) -> int:
@@ -61,7 +67,7 @@ class Layout:
 
         It runs where the block `home` is at home, or elsewhere if that worker is gone.
         """
-        made = self.client.submit(
+        return self.client.submit(
             task,
             *given,
             key=f"bistochastic-{name}-{self._name}-{next(self._number)}",
@@ -69,8 +75,6 @@ class Layout:
             allow_other_workers=True,
             pure=False,
         )
-        self._made.add(made)
-        return made
 
     def each(self, name: str, task: Callable[..., Any], *given: Any) -> list[Any]:
         """Start a task for each block; lists have an entry for each."""
@@ -84,12 +88,6 @@ class Layout:
     def gather(self, futures: Any) -> Any:
         """Return what tasks have made."""
         return self.client.gather(futures)
-
-    def free(self) -> None:
-        """Cancel what is still held, after a fit that was broken off."""
-        held = list(self._made)
-        if held and self.client.status == "running":
-            self.client.cancel(held, force=True)
 
     def spread(self, values: Any) -> "Spread":
         """Return an array of n rows in blocks."""

@@ -1,0 +1,335 @@
+"""Fits of data that lie on Dask workers."""
+
+import os
+import pickle
+import signal
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
+from sklearn.preprocessing import minmax_scale
+
+from bistochastic import ANCMM, InputError, marcus_mapping, support
+from bistochastic.core.progress import heard
+from matrices import sparse_symmetric
+
+pytest.importorskip("distributed")
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Return the client of two workers inside this process."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as made,
+    ):
+        yield made
+
+
+def wine():
+    return minmax_scale(load_wine().data)
+
+
+@pytest.mark.parametrize("refine", ["local", "triangles", None])
+@pytest.mark.parametrize("sizes", [(178,), (50, 0, 100, 28)])
+def test_the_graph_is_that_of_one_machine(client, refine, sizes):
+    X = wine()
+    options = {"n_clusters": 3, "n_neighbors": 10, "refine": refine}
+    here = ANCMM(**options).fit(X)
+    there = ANCMM(**options).fit(da.from_array(X, chunks=(sizes, 13)))
+    assert there.labels_.chunks == (sizes,)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-12
+    np.testing.assert_allclose(there.scaling_, here.scaling_, rtol=1e-9)
+    np.testing.assert_allclose(there.alpha_, here.alpha_)
+    assert [h["n_components"] for h in there.history_] == [
+        h["n_components"] for h in here.history_
+    ]
+    np.testing.assert_array_equal(there.predict(X[:5]), here.labels_[:5])
+
+
+@pytest.mark.parametrize("where", ["caller", "workers"])
+def test_vectors_with_the_caller_or_on_workers(client, where):
+    X = wine()
+    here = ANCMM(3, n_neighbors=10).fit(X)
+    with dask.config.set({"bistochastic.vectors": where}):
+        there = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"graph_update": "exact", "refine": None},
+        {"alpha": "row", "refine": None},
+        {"self_neighbor": False},
+        {"self_neighbor": "lazy"},
+        {"candidates": 25},
+        {"candidates": None, "exact": False, "refine": None},
+        {"metric": "cosine"},
+        {"metric": "cityblock"},
+        {"min_cluster_size": 12},
+        {"n_neighbors": "auto"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:The graph has")
+def test_parameters_mean_the_same(client, options):
+    X = load_iris().data[::2] + 0.01 * np.random.default_rng(0).random((75, 4))
+    options = {"n_clusters": 3, "n_neighbors": 8} | options
+    here = ANCMM(**options).fit(X)
+    there = ANCMM(**options).fit(da.from_array(X, chunks=((30, 45), 4)))
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-7
+
+
+def test_more_blocks_than_workers(client):
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    here = ANCMM(2, n_neighbors=8).fit(X)
+    sizes = (40, 0, 1, 99, 60, 50, 50)
+    with dask.config.set({"bistochastic.blocks": "chunks"}):
+        there = ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(sizes, 2)))
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_points_are_put_in_another_order_and_back(client, monkeypatch):
+    from bistochastic.cluster import ancmm
+
+    monkeypatch.setattr(ancmm, "ORDERED", 100)
+    X, y = make_blobs(600, 3, centers=4, cluster_std=0.5, random_state=1)
+    model = ANCMM(4, n_neighbors=8).fit(da.from_array(X, chunks=(150, 3)))
+    labels = model.labels_.compute()
+    assert len(set(zip(y.tolist(), labels.tolist(), strict=True))) == 4
+    S = model.affinity_matrix_
+    i, j = S.nonzero()
+    assert (labels[i] == labels[j]).all()
+    np.testing.assert_allclose(S.sum(axis=1), 1, atol=1e-7)
+
+
+def test_cuts_and_joins(client):
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.normal(0, 1, (60, 2)), rng.normal(30, 0.1, (60, 2))])
+    for c in (3, 5):
+        options = {"n_clusters": c, "n_neighbors": 6, "max_iter": 2}
+        here = ANCMM(**options).fit(X)
+        there = ANCMM(**options).fit(da.from_array(X, chunks=(50, 2)))
+        assert there.n_components_ == c
+        np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_duplicates_stay_together(client):
+    X = np.repeat(np.random.default_rng(0).random((30, 2)), 4, axis=0)
+    here = ANCMM(3, n_neighbors=9).fit(X)
+    there = ANCMM(3, n_neighbors=9).fit(da.from_array(X, chunks=(50, 2)))
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    with pytest.raises(InputError, match="only 30 distinct rows"):
+        ANCMM(31).fit(da.from_array(X, chunks=(50, 2)))
+
+
+@pytest.mark.parametrize("c", [1, 12])
+def test_one_cluster_and_as_many_as_points(client, c):
+    X = np.random.default_rng(0).random((12, 2))
+    there = ANCMM(c).fit(da.from_array(X, chunks=(5, 2)))
+    assert len(np.unique(there.labels_.compute())) == c
+    one = ANCMM(1).fit(da.from_array(X[:1], chunks=(1, 2)))
+    assert one.labels_.compute().tolist() == [0]
+
+
+def test_data_frames_stores_and_other_numbers(client, tmp_path):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    zarr = pytest.importorskip("zarr")
+    X = wine()
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(13)])
+    expected = ANCMM(3, n_neighbors=10).fit(X).labels_
+    model = ANCMM(3, n_neighbors=10).fit(dd.from_pandas(frame, npartitions=3))
+    np.testing.assert_array_equal(model.labels_.compute(), expected)
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    frame.to_parquet(tmp_path / "x.parquet")
+    model = ANCMM(3, n_neighbors=10).fit(dd.read_parquet(tmp_path / "x.parquet"))
+    np.testing.assert_array_equal(model.labels_.compute(), expected)
+    store = zarr.create_array(
+        store=str(tmp_path / "x.zarr"), shape=X.shape, chunks=(60, 13), dtype="f8"
+    )
+    store[:] = X
+    model = ANCMM(3, n_neighbors=10).fit(store)
+    np.testing.assert_array_equal(model.labels_.compute(), expected)
+    assert model.labels_.chunks == ((60, 60, 58),)
+    whole = (X * 1000).astype(np.int32)
+    expected = ANCMM(3, n_neighbors=10).fit(whole.astype(float)).labels_
+    model = ANCMM(3, n_neighbors=10).fit(da.from_array(whole, chunks=(60, 5)))
+    np.testing.assert_array_equal(model.labels_.compute(), expected)
+
+
+def test_models_are_pickled_with_what_they_left_on_workers(client):
+    X = wine()
+    model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_.compute(), model.labels_.compute())
+    assert abs(again.affinity_matrix_ - model.affinity_matrix_).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "said"),
+    [
+        (np.full((4, 2), np.nan), {}, r"X\[0, 0\] is nan"),
+        (np.ones((0, 2)), {}, "X has no rows"),
+        (np.ones(4), {}, "shape"),
+        (np.ones((4, 2), dtype=complex), {}, "real numbers"),
+        (np.eye(4), {"metric": "affinity"}, "matrix of one machine"),
+        (np.eye(4), {"n_clusters": "auto"}, "pass a number"),
+        (np.eye(4), {"device": "cpu"}, "the fit runs where X lies"),
+        (np.eye(4), {"n_clusters": 5}, "larger than the number of points"),
+    ],
+)
+def test_what_cannot_be_fitted(client, X, options, said):
+    with pytest.raises(InputError, match=said):
+        ANCMM(**{"n_clusters": 2} | options).fit(da.from_array(X, chunks=2))
+
+
+def test_a_row_is_named_by_its_number_in_all_of_X(client):
+    X = np.random.default_rng(0).random((30, 2))
+    X[21, 1] = np.inf
+    with pytest.raises(InputError, match=r"X\[21, 1\] is inf"):
+        ANCMM(2).fit(da.from_array(X, chunks=(10, 2)))
+
+
+def test_settings_are_checked(client):
+    for name in ("vectors", "blocks"):
+        with (
+            dask.config.set({f"bistochastic.{name}": "moon"}),
+            pytest.raises(InputError, match=f"bistochastic.{name} is 'moon'"),
+        ):
+            ANCMM(2).fit(da.ones((9, 2)))
+
+
+def test_a_fit_that_is_broken_off_frees_the_workers(client):
+    X = wine()
+
+    def stop(progress):
+        if progress.step == 1:
+            raise KeyboardInterrupt
+
+    with heard(stop), pytest.raises(KeyboardInterrupt):
+        ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+    for _ in range(100):
+        held = client.run_on_scheduler(
+            lambda dask_scheduler: [
+                key for key in dask_scheduler.tasks if "bistochastic" in str(key)
+            ]
+        )
+        if not held:
+            break
+        time.sleep(0.1)
+    assert not held
+
+
+def test_a_fit_leaves_nothing_but_its_results(client):
+    model = ANCMM(3, n_neighbors=10).fit(da.from_array(wine(), chunks=(100, 13)))
+    model.__getstate__()
+    import gc
+
+    gc.collect()
+    futures = client.run_on_scheduler(
+        lambda dask_scheduler: [
+            str(key)
+            for key, task in dask_scheduler.tasks.items()
+            if task.state == "memory" and task.who_wants
+        ]
+    )
+    assert not [key for key in futures if "bistochastic" in key]
+
+
+def graph(rng, n=40):
+    return sparse_symmetric(rng, n, density=0.15)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_marcus_mapping_of_a_graph_on_workers(client, rng, sparse):
+    A = graph(rng)
+    here = marcus_mapping(csr_array(A))
+    if sparse:
+        S = da.from_array(csr_array(A), chunks=((15, 0, 25), 40), asarray=False)
+    else:
+        S = da.from_array(A, chunks=(15, 20))
+    there = marcus_mapping(S)
+    assert there.converged
+    assert there.matrix.shape == (40, 40)
+    assert abs(there.matrix.compute() - here.matrix).max() < 1e-12
+    np.testing.assert_allclose(there.scaling.compute(), here.scaling)
+    assert there.n_products == here.n_products
+    assert support(S).kind == "total"
+
+
+def test_what_marcus_mapping_refuses(client, rng):
+    A = graph(rng)
+    lost = A.copy()
+    lost[0], lost[:, 0] = 0, 0
+    S = da.from_array(lost, chunks=(15, 40))
+    with pytest.raises(InputError, match="1 row is zero"):
+        marcus_mapping(S)
+    there = marcus_mapping(S, unsupported="prune")
+    here = marcus_mapping(lost, unsupported="prune")
+    assert abs(there.matrix.compute() - here.matrix).max() < 1e-12
+    np.testing.assert_array_equal(there.dropped, [0])
+    for bad, said in (
+        (np.triu(A), "not symmetric"),
+        (A - 1, "negative"),
+        (np.where(A > A.max() / 2, np.nan, A), "not a finite number"),
+        (A[:20], "square"),
+    ):
+        with pytest.raises(InputError, match=said):
+            marcus_mapping(da.from_array(bad, chunks=(15, 40)))
+    nearly = A * (1 + 1e-13 * rng.random(A.shape))
+    there = marcus_mapping(da.from_array(nearly, chunks=(15, 40)))
+    M = there.matrix.compute()
+    assert abs(M - M.T).max() == 0
+    huge = marcus_mapping(da.from_array(A * 1e130, chunks=(15, 40)))
+    assert abs(huge.matrix.compute() - marcus_mapping(A).matrix).max() < 1e-9
+
+
+def test_without_a_client():
+    code = (
+        "import dask.array as da\n"
+        "from bistochastic import ANCMM\n"
+        "try:\n    ANCMM(2).fit(da.ones((9, 2)))\n"
+        "except ValueError as error:\n    print(error)\n"
+    )
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "no client is active" in done.stdout
+
+
+def test_a_worker_may_die():
+    X = wine()
+    expected = ANCMM(3, n_neighbors=10).fit(X).labels_
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster),
+    ):
+        victim = next(iter(cluster.workers.values()))
+        killed = []
+
+        def kill(progress):
+            if progress.step == 2 and not killed:
+                killed.append(victim.process.pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        with heard(kill):
+            model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+        assert killed
+        np.testing.assert_array_equal(model.labels_.compute(), expected)
