@@ -150,7 +150,7 @@ def spilled(client):
 
 def memory(_):
     """Fit a graph that no worker could hold."""
-    n, limit, number = 480_000, 500 * 2**20, 16
+    n, limit, number = 600_000, 500 * 2**20, 20
     head = ["n", "graph, MiB", "limit of a worker, MiB", "workers", "largest, MiB"]
     made = Table("Memory", *head, "client grew by, MiB", "on disk, MiB", "s")
     import psutil

@@ -69,7 +69,7 @@ def graph(
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.collections import LineCollection, PathCollection
 
-    labels = on_cpu(on_cpu(model.labels_))
+    labels = on_cpu(model.labels_)
     if isinstance(layout, str):
         held = plane(model, X, layout=layout, names=names)
         xy, (across, up) = held.xy, held.names
@@ -136,8 +136,8 @@ def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     """
     Count(1)("n_blocks", n_blocks)
     ax, model = _axes(ax), checked(model)
-    held = ordered(model.affinity_matrix_, on_cpu(on_cpu(model.labels_)), n_blocks)
-    n = on_cpu(on_cpu(model.labels_)).size
+    held = ordered(model.affinity_matrix_, on_cpu(model.labels_), n_blocks)
+    n = on_cpu(model.labels_).size
     image = ax.imshow(
         np.sqrt(held.means), cmap=cmap, interpolation="nearest", extent=(0, n, n, 0)
     )
@@ -271,7 +271,7 @@ def confidence(model, X, *, ax=None):
         raise InputError(f"{type(model).__name__} does not tell how sure it is.")
     at, middles = 0, []
     for label in range(int(on_cpu(model.labels_).max()) + 1):
-        held = np.sort(sure.own[on_cpu(on_cpu(model.labels_)) == label])
+        held = np.sort(sure.own[on_cpu(model.labels_) == label])
         ax.fill_betweenx(
             np.arange(at, at + held.size + 1), 0, np.r_[held, held[-1:]],
             color=color(label), step="post", linewidth=0,

@@ -124,12 +124,12 @@ def plane(model, X, *, layout="auto", names=None):
     wanted = getattr(model, "n_features_in_", None)
     if (
         len(X.shape) != 2
-        or X.shape[0] != on_cpu(on_cpu(model.labels_)).size
+        or X.shape[0] != on_cpu(model.labels_).size
         or (wanted is not None and X.shape[1] != wanted)
     ):
         raise InputError(
             f"X has shape {X.shape}, and the model was fitted to "
-            f"({on_cpu(on_cpu(model.labels_)).size}, {wanted})."
+            f"({on_cpu(model.labels_).size}, {wanted})."
         )
     if getattr(model, "metric", None) in PAIRS:
         F = getattr(model, "embedding_", None)
@@ -346,8 +346,8 @@ def sureness(model, X):
         return None
     shares = model.memberships(X).tocoo()
     rows, columns = shares.coords
-    n = on_cpu(on_cpu(model.labels_)).size
-    is_own = columns == on_cpu(on_cpu(model.labels_))[rows]
+    n = on_cpu(model.labels_).size
+    is_own = columns == on_cpu(model.labels_)[rows]
     own = np.zeros(n)
     own[rows[is_own]] = shares.data[is_own]
     rows, columns, data = (a[~is_own] for a in (rows, columns, shares.data))
@@ -378,7 +378,7 @@ def valley(model, X, sure):
         None where there are too few of either, or no distances.
     """
     metric = getattr(model, "metric", "euclidean")
-    n = on_cpu(on_cpu(model.labels_)).size
+    n = on_cpu(model.labels_).size
     if n < 3 * NEAR or metric == "affinity" or (metric in PAIRS and issparse(X)):
         return None
     rows = np.arange(n)
@@ -390,7 +390,7 @@ def valley(model, X, sure):
         search = NearestNeighbors(n_neighbors=NEAR + 1, metric=_told(model)).fit(X)
         far = search.kneighbors(X[rows])[0][:, 1:]
     far = far.mean(axis=1)
-    label, border = on_cpu(on_cpu(model.labels_))[rows], sure.own[rows] < BORDER
+    label, border = on_cpu(model.labels_)[rows], sure.own[rows] < BORDER
     found = []
     for number in np.unique(label):
         outer, inner = (far[(label == number) & at] for at in (border, ~border))

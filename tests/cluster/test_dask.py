@@ -13,6 +13,7 @@ from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, InputError, marcus_mapping, support
 from bistochastic.core.progress import heard
+from bistochastic.io.models import load, save
 from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")
@@ -171,9 +172,15 @@ def test_data_frames_stores_and_other_numbers(client, tmp_path):
     np.testing.assert_array_equal(model.labels_.compute(), expected)
 
 
-def test_models_are_pickled_with_what_they_left_on_workers(client):
+def test_models_are_kept_with_what_they_left_on_workers(client, tmp_path):
     X = wine()
     model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+    save(model, tmp_path / "wine.npz")
+    kept = load(tmp_path / "wine.npz")
+    np.testing.assert_array_equal(kept.labels_, model.labels_.compute())
+    np.testing.assert_array_equal(kept.predict(X), kept.labels_)
+    shares = model.memberships(da.from_array(X, chunks=(100, 13)))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.labels_.compute(), model.labels_.compute())
     assert abs(again.affinity_matrix_ - model.affinity_matrix_).max() == 0

@@ -11,28 +11,31 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("index.md", "start.md", "pages.md", "gpu.md")
+PAGES = ("index.md", "start.md", "pages.md", "gpu.md", "scale.md")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_snippets_run_and_print_what_they_say(name, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("plotly")
-    if name == "gpu.md":
-        pytest.importorskip("torch")
+    for page, library in (("gpu.md", "torch"), ("scale.md", "distributed")):
+        if name == page:
+            pytest.importorskip(library)
     text = (DOCS / name).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     code = "\n".join(blocks)
+    script = tmp_path / "snippet.py"  # workers import it
+    script.write_text(code)
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, script],
         capture_output=True, text=True, check=True, cwd=tmp_path,
         env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     said = [
         line.split("# ", 1)[1]
         for line in code.splitlines()
-        if line.startswith("print") and "# " in line
+        if line.lstrip().startswith("print") and "# " in line
     ]
     assert done.stdout.splitlines() == said
 

@@ -656,10 +656,11 @@ def search(S: Blocks) -> np.ndarray:
     own = layout.each("components", _first_of, found)
     labels = Spread.held(layout, own, (), np.int32)
     pairs = exchanged(S.exchange, "components", _touching, found, labels)
-    numbers = layout.gather(layout.each("components", _number, found))
+    numbers = layout.each("components", _number, found)
+    touched, numbers, parts = layout.gather([pairs, numbers, own])
     starts = np.concatenate([[0], np.cumsum(numbers)])
     here, there = [np.empty(0, int)], [np.empty(0, int)]
-    for k, touching in enumerate(layout.gather(pairs)):
+    for k, touching in enumerate(touched):
         owners = np.flatnonzero(S.exchange.counts[k])
         for (mine, theirs), j in zip(touching, owners, strict=True):
             here.append(starts[k] + mine)
@@ -668,9 +669,9 @@ def search(S: Blocks) -> np.ndarray:
     size = (int(starts[-1]),) * 2
     joined = csr_array((np.ones(both[0].size), both), shape=size)
     whole = connected_components(joined, directed=False)[1]
-    parts = zip(layout.gather(own), starts[:-1], strict=True)
+    placed = zip(parts, starts[:-1], strict=True)
     S.labels = components.numbered(
-        np.concatenate([whole[start + part] for part, start in parts])
+        np.concatenate([whole[start + part] for part, start in placed])
     )
     return S.labels
 
@@ -758,17 +759,20 @@ def conjugate_gradients(
     u, r, b = (layout.spread(x) for x in (u, r, b))
     xp = u.__array_namespace__()
     x, q = xp.zeros_like(b), b / r
-    size = float(xp.sum(b * q))
-    goal = accuracy**2 * size
+    begin = xp.sum(b * q)
+    size = goal = 0.0
     caller, layout.caller = layout.caller, False
     try:
-        for _ in range(limit):
+        for at in range(limit):
             Hq = r * q + u * S.apply(u * q)
             curvature, cross, square = (
                 xp.sum(y) for y in (q * Hq, b * Hq / r, Hq * Hq / r)
             )
             if not float(curvature) > 0:
                 break
+            if at == 0:
+                size = float(begin)
+                goal = accuracy**2 * size
             step = size / float(curvature)
             # the next size, known in advance, spares another wait
             change = (step * float(square) - 2.0 * float(cross)) * step

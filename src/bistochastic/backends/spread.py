@@ -315,6 +315,12 @@ class Figure:
     def __getitem__(self, key: Any) -> Any:
         return self.value[key]
 
+    def __matmul__(self, other: Any) -> "Figure":
+        return Computed(operator.matmul, (self, other))
+
+    def __rmatmul__(self, other: Any) -> "Figure":
+        return Computed(operator.matmul, (other, self))
+
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return NAMESPACE
 

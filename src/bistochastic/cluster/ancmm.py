@@ -237,7 +237,8 @@ class ANCMM(GraphClusterer):
     ----------
     labels_ : array of int of shape (n_samples,)
         The cluster of each point, numbered by first appearance; a tensor on the device
-        of X if X is a tensor. All else is NumPy and SciPy.
+        of X if X is a tensor, a Dask array in the chunks of X if X lies in Dask. All
+        else is NumPy and SciPy.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The doubly stochastic graph: of all steps the first whose number of components
         is nearest to `n_clusters`.

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from array_api_compat import is_torch_array
+from array_api_compat import is_dask_array, is_torch_array
 from scipy.sparse import issparse
 from sklearn.base import ClusterMixin
 
@@ -61,7 +61,7 @@ def save(estimator, path, *, extra=None, force=False):
             "joblib.dump saves others."
         )
     attributes = {
-        key: on_cpu(value) if is_torch_array(value) else value
+        key: on_cpu(value) if is_torch_array(value) or is_dask_array(value) else value
         for key, value in estimator.__getstate__().items()
         if not key.startswith("_") or key in PRIVATE
     }

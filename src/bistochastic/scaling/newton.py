@@ -41,16 +41,17 @@ def newton(S, u, m=1.0, tol=0.0):
     tuple of (array of shape (n,), scalar)
         The iterate and the largest error of its row sums.
     """
-    xp = array_namespace(u)
     system = NewtonSystem()
     r = u * S.apply(u)
+    judged = _judged(r, m)
     before = None
     while True:
-        error, size = worst(r, m), xp.sum((r - m) ** 2)
+        error, size = judged
         yield u, error
         if not float(error) < NEAR:
             u = damped_step(u, r, m)
             r = u * S.apply(u)
+            judged = _judged(r, m)
             before = None
             continue
         size = float(size)
@@ -59,11 +60,19 @@ def newton(S, u, m=1.0, tol=0.0):
         accuracy = min(LOOSEST, max(0.9 * shrunk, TIGHTEST, enough))
         before = size
         direction = system.solve(S, u, r, m - r, accuracy)
-        u, r = _search(S, u, r, direction, m)
+        u, r, judged = _search(S, u, r, direction, m)
+
+
+def _judged(r, m):
+    """Return the largest error of row sums, and the sum of the squared ones."""
+    return worst(r, m), array_namespace(r).sum((r - m) ** 2)
 
 
 def _search(S, u, r, direction, m):
-    """Halve the Newton step until the potential falls; damped step if it never does."""
+    """Halve the Newton step until the potential falls; damped step if it never does.
+
+    Row sums are judged along with the potential: on a cluster that is one wait.
+    """
     xp = array_namespace(u)
     figures = (
         xp.sum(r),
@@ -71,16 +80,18 @@ def _search(S, u, r, direction, m):
         xp.sum(m * direction),
         xp.max(xp.abs(direction)),
     )
-    total, slope, pull, longest = (float(figure) for figure in figures)  # one wait
+    total, slope, pull, longest = (float(figure) for figure in figures)
     rounding = 2 * xp.finfo(u.dtype).eps * total
     step = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     for _ in range(MOST_HALVINGS):
         trial = xp.exp(step * direction)
         trial *= u
         sums = trial * S.apply(trial)
-        change = 0.5 * float(xp.sum(sums - r)) - step * pull
+        grown, judged = xp.sum(sums - r), _judged(sums, m)
+        change = 0.5 * float(grown) - step * pull
         if change <= 1e-4 * step * slope + rounding:
-            return trial, sums
+            return trial, sums, judged
         step /= 2
     u = damped_step(u, r, m)
-    return u, u * S.apply(u)
+    r = u * S.apply(u)
+    return u, r, _judged(r, m)

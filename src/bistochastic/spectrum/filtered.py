@@ -83,21 +83,23 @@ def _errors(X, SX, theta, wanted):
 def _orthonormal(X, Q):
     """Return an orthonormal basis of X without its part in Q; X is overwritten."""
     for _ in range(2):  # twice is enough
+        G, C = X.T @ X, Q.T @ X  # one pass over X
         if Q.shape[1]:
-            X -= Q @ (Q.T @ X)
-        X = _basis(X)
+            X -= Q @ C
+            G = G - C.T @ C
+        X = _basis(X, G)
     return X
 
 
-def _basis(X):
+def _basis(X, G):
     """Return a basis of X by its Gram matrix, or by a factorization if that is poor.
 
     Two products of tall blocks cost a fraction of a factorization.
     """
     xp = array_namespace(X)
-    G = X.T @ X
-    size = xp.sqrt(xp.linalg.diagonal(G))
-    if float(xp.min(size)) > 0:
+    sizes = xp.linalg.diagonal(G)
+    if float(xp.min(sizes)) > 0:
+        size = xp.sqrt(sizes)
         values, V = xp.linalg.eigh(G / size[:, None] / size[None, :])
         if float(values[0]) > POOR * float(values[-1]):
             return X @ (V / size[:, None] / xp.sqrt(values)[None, :])

@@ -150,8 +150,9 @@ def _regular(S):
     """Return S with loops that make all row sums one, and what it was divided by."""
     degree = S.apply(S.ones())
     xp = array_namespace(degree)
-    largest = float(xp.max(degree))
-    if float(xp.min(degree)) > 1.0 - REGULAR and largest < 1.0 + REGULAR:
+    ends = xp.min(degree), xp.max(degree)
+    least, largest = (float(end) for end in ends)  # one wait
+    if least > 1.0 - REGULAR and largest < 1.0 + REGULAR:
         return S, 1.0
     if largest == 0:  # no edges
         return S.shifted(1.0), 1.0
