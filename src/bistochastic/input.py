@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 from scipy.sparse import csr_array, issparse
 
-from bistochastic.backends.cluster import is_distributed
+from bistochastic.backends.cluster import is_collection
 from bistochastic.backends.csr import Csr, mirrored
 from bistochastic.backends.dense import Dense
 from bistochastic.core.arrays import on_cpu
@@ -95,7 +95,7 @@ def hold(S, wanted=DEFAULT):
         return _hold_sparse(S, wanted)
     if is_torch_array(S):
         return _hold_tensor(S, wanted)
-    if is_distributed(S):
+    if is_collection(S):
         return _hold_distributed(S, wanted)
     if hasattr(S, "columns") and hasattr(S, "index") and hasattr(S, "to_numpy"):
         return _hold_frame(S, wanted)

@@ -128,6 +128,52 @@ def test_cuts_and_joins(client):
         np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
 
 
+@pytest.mark.parametrize("c", [1, 2])
+def test_components_that_fill_blocks_are_joined(client, c):
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(40 * at, 0.5, (40, 2)) for at in range(3)])
+    here = ANCMM(c, n_neighbors=6).fit(X)
+    with dask.config.set({"bistochastic.blocks": "chunks"}):
+        there = ANCMM(c, n_neighbors=6).fit(da.from_array(X, chunks=(40, 2)))
+    assert there.n_clusters_ == c
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    np.testing.assert_array_equal(there.bridges_, here.bridges_)
+
+
+def test_many_neighbors(client):
+    X = np.random.default_rng(0).random((200, 2))
+    here = ANCMM(2, n_neighbors=70).fit(X)
+    there = ANCMM(2, n_neighbors=70).fit(da.from_array(X, chunks=((90, 0, 110), 2)))
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_newton_systems_are_solved_to_ten_digits(client, rng):
+    from bistochastic.backends.blocks import Blocks, conjugate_gradients
+    from bistochastic.backends.spread import Layout
+
+    A = (rng.random((100, 100)) < 0.2) * 1.0
+    A = np.maximum(A, A.T) + np.eye(100)
+    S = Blocks.of(Layout(client, [30, 0, 70]), csr_array(A))
+    u, b = rng.random(100) + 0.5, rng.standard_normal(100)
+    r = u * (A @ u)
+    x = np.asarray(conjugate_gradients(S, u, r, b, 1e-11, 1000))
+    np.testing.assert_allclose(r * x + u * (A @ (u * x)), b, atol=1e-9)
+    assert S.n_products < 60
+
+
+def test_results_are_gone_with_the_client():
+    X = wine()
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster),
+    ):
+        model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
+    with pytest.raises(InputError, match="The Dask client is closed"):
+        model.predict(X)
+
+
 def test_duplicates_stay_together(client):
     X = np.repeat(np.random.default_rng(0).random((30, 2)), 4, axis=0)
     here = ANCMM(3, n_neighbors=9).fit(X)
@@ -195,13 +241,19 @@ def test_models_are_kept_with_what_they_left_on_workers(client, tmp_path):
         (np.ones((4, 2), dtype=complex), {}, "real numbers"),
         (np.eye(4), {"metric": "affinity"}, "matrix of one machine"),
         (np.eye(4), {"n_clusters": "auto"}, "pass a number"),
+        (np.ma.masked_less(np.eye(4), 0.5), {}, "are masked"),
+        (csr_array(np.eye(4)), {}, "points are dense"),
         (np.eye(4), {"device": "cpu"}, "the fit runs where X lies"),
         (np.eye(4), {"n_clusters": 5}, "larger than the number of points"),
     ],
 )
 def test_what_cannot_be_fitted(client, X, options, said):
     with pytest.raises(InputError, match=said):
-        ANCMM(**{"n_clusters": 2} | options).fit(da.from_array(X, chunks=2))
+        ANCMM(**{"n_clusters": 2} | options).fit(
+            da.from_array(
+                X, chunks=2 if isinstance(X, np.ndarray) else 4, asarray=False
+            )
+        )
 
 
 def test_a_row_is_named_by_its_number_in_all_of_X(client):
@@ -294,9 +346,12 @@ def test_what_marcus_mapping_refuses(client, rng):
         (A - 1, "negative"),
         (np.where(A > A.max() / 2, np.nan, A), "not a finite number"),
         (A[:20], "square"),
+        (np.ma.masked_greater(A, 1.0), "masked"),
     ):
         with pytest.raises(InputError, match=said):
             marcus_mapping(da.from_array(bad, chunks=(15, 40)))
+    with pytest.raises(InputError, match="shape"):
+        marcus_mapping(da.ones(15))
     nearly = A * (1 + 1e-13 * rng.random(A.shape))
     there = marcus_mapping(da.from_array(nearly, chunks=(15, 40)))
     M = there.matrix.compute()

@@ -39,6 +39,10 @@ class Table:
     first: int
     size: int
 
+    def __sizeof__(self) -> int:  # so that Dask knows what it would move
+        parts = ((x.rows, x.columns, x.values) for x in self.parts)
+        return int(self.halo.nbytes + sum(y.nbytes for x in parts for y in x))
+
     @classmethod
     def of(cls, parts: Sequence[Part], first: int, size: int) -> "Table":
         """Make a table of candidates given by their numbers."""
@@ -102,6 +106,10 @@ class Merged:
     halo: np.ndarray
     own: np.ndarray
     mirror: np.ndarray
+
+    def __sizeof__(self) -> int:
+        arrays = self.indices, self.ends, self.halo, self.own, self.mirror
+        return sum(array.nbytes for array in arrays)
 
 
 class Pattern:
@@ -309,8 +317,7 @@ class BlockCosts:
         blocks = self.layout.each(
             "reduced", partial(_reduced, rule), self.tables, *given
         )
-        like = rule(np.ones((2, 64)), *(np.ones(2) for _ in given))
-        return self.layout.out(Spread.held(self.layout, blocks, (), like.dtype))
+        return self.layout.out(Spread.held(self.layout, blocks))
 
     def remade(self, rule: Callable[..., Any], *along: Any) -> Self:
         """Return the table with columns and values that `rule` makes of each part."""
@@ -404,11 +411,7 @@ def _weighed(rule: Any, aligned: int, table: Table, *given: Any) -> Table:
 
 
 def _reduced(rule: Any, table: Table, *vectors: Any) -> Any:
-    if not table.size:
-        return np.empty(
-            0, dtype=rule(np.ones((2, 64)), *(np.ones(2) for _ in vectors)).dtype
-        )
-    return table.costs().reduce(rule, *vectors)
+    return table.costs().reduce(rule, *vectors) if table.size else np.empty(0)
 
 
 def _remade(rule: Any, table: Table, own: Any, *pieces: Any) -> Table:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from bistochastic.backends.blocks import Block, Blocks
-from bistochastic.backends.cluster import Cluster
+from bistochastic.backends.cluster import Cluster, check_chunks
 from bistochastic.backends.spread import Layout, Spread
 from bistochastic.core.errors import InputError, InputTypeError
 
@@ -82,7 +82,10 @@ def read(S: Any, name: str, *, signed: bool) -> Read:
             f"{name} is a Dask {type(S).__name__}; a Dask array is needed, of dense or "
             "sparse chunks."
         )
-    if S.ndim == 2 and S.numblocks[1] > 1:
+    if S.ndim != 2:
+        raise InputError(_shape(name, S.shape))
+    check_chunks(S, name)
+    if S.numblocks[1] > 1:
         if not isinstance(S._meta, np.ndarray):
             raise InputError(
                 f"The chunks of {name} are sparse and do not have whole rows; make "
@@ -93,13 +96,16 @@ def read(S: Any, name: str, *, signed: bool) -> Read:
     rows = layout.each("read", _read, given, signed)
     seen = layout.gather(layout.each("read", _seen, rows, signed))
     layout = cluster.layout([each.rows for each in seen])
-    if S.ndim != 2 or layout.n != S.shape[1]:
-        shape = (layout.n, *S.shape[1:])
-        raise InputError(
-            f"{name} has shape {shape}; a square matrix of similarities is needed, one "
-            "row and one column for each point."
-        )
+    if layout.n != S.shape[1]:
+        raise InputError(_shape(name, (layout.n, S.shape[1])))
     return Read(layout, rows, seen, S.dtype)
+
+
+def _shape(name: str, shape: Any) -> str:
+    return (
+        f"{name} has shape {shape}; a square matrix of similarities is needed, one row "
+        "and one column for each point."
+    )
 
 
 def symmetric(found: Read, allowed: float, unit: float) -> Any:

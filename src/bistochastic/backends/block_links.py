@@ -180,4 +180,8 @@ def _nearest(
         here, there = rows[mine], rest[columns[:, 0]] + first
         best = np.lexsort((there, here, costs[:, 0]))[0]
         found.append((here[best], there[best], costs[best, 0]))
-    return tuple(np.array([row[at] for row in found]) for at in range(3))
+    kinds = np.int64, np.int64, np.float64
+    return tuple(
+        np.array([row[at] for row in found], dtype=kind)
+        for at, kind in enumerate(kinds)
+    )

@@ -31,6 +31,7 @@ from bistochastic.spectrum import filtered
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 SINGLE = 1e-5  # relative errors that singles do not make
+KNOWN = 1e-6  # of a size, down to which changes tell it
 SCRATCH = threading.local()
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
@@ -53,6 +54,11 @@ class Block:
     S: csr_array
     halo: np.ndarray
     first: int
+
+    def __sizeof__(self) -> int:  # so that Dask knows what it would move
+        S = self.S
+        arrays = S.data, S.indices, S.indptr, self.halo
+        return sum(int(array.nbytes) for array in arrays)
 
     @classmethod
     def of(cls, i: Any, j: Any, data: Any, first: int, shape: Any) -> "Block":
@@ -760,7 +766,7 @@ def conjugate_gradients(
     xp = u.__array_namespace__()
     x, q = xp.zeros_like(b), b / r
     begin = xp.sum(b * q)
-    size = goal = 0.0
+    size = goal = top = 0.0
     caller, layout.caller = layout.caller, False
     try:
         for at in range(limit):
@@ -771,7 +777,7 @@ def conjugate_gradients(
             if not float(curvature) > 0:
                 break
             if at == 0:
-                size = float(begin)
+                size = top = float(begin)
                 goal = accuracy**2 * size
             step = size / float(curvature)
             # the next size, known in advance, spares another wait
@@ -779,6 +785,8 @@ def conjugate_gradients(
             x = x + step * q
             b = b - step * Hq
             last, size = size, max(0.0, size + change)
+            if size < KNOWN * top:  # what is left of it is rounding
+                size = top = float(xp.sum(b * b / r))
             if not size > goal:
                 break
             q = b / r + (size / last) * q

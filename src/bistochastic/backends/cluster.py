@@ -24,9 +24,16 @@ ROWS = 2_000_000  # of a block, at most, if chunks are as small
 SAMPLE = 20_000  # rows that tell what all are like
 
 
+def is_collection(X: Any) -> bool:
+    """Tell whether X is a Dask collection."""
+    if not hasattr(X, "__dask_graph__"):
+        return False
+    return X.__dask_graph__() is not None  # None: it could be one, and is not
+
+
 def is_distributed(X: Any) -> bool:
     """Tell whether X is a Dask collection, or an array in a chunked store."""
-    if hasattr(X, "__dask_graph__"):
+    if is_collection(X):
         return True
     return type(X).__module__.split(".")[0] == "zarr" and hasattr(X, "chunks")
 
@@ -155,6 +162,7 @@ class Cluster:
                 f"X has element type {X.dtype}; real numbers are needed. Convert it "
                 "first, as in X.astype(float)."
             )
+        check_chunks(X, "X", np.ndarray)
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         given, layout = self.loaded(X)
         blocks = layout.each("points", _checked, given)
@@ -291,6 +299,19 @@ def _array(X: Any) -> Any:
         f"X is a Dask {type(X).__name__}; Dask arrays and data frames can be used. A "
         "bag is one after to_dataframe()."
     )
+
+
+def check_chunks(X: Any, name: str, *kinds: Any) -> None:
+    """Refuse chunks of kinds that would lose something."""
+    if isinstance(X._meta, np.ma.MaskedArray):
+        raise InputTypeError(
+            f"The chunks of {name} are masked. Fill them, as by da.ma.filled."
+        )
+    if kinds and not isinstance(X._meta, kinds):
+        raise InputTypeError(
+            f"The chunks of {name} are of {type(X._meta).__name__}; points are dense. "
+            "Make NumPy arrays of them, as by map_blocks."
+        )
 
 
 def _checked(block: Any) -> np.ndarray:

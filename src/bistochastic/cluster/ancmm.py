@@ -597,10 +597,10 @@ class ANCMM(GraphClusterer):
                 'n_clusters="auto" looks at points of one machine; pass a number, or '
                 "that of estimate_n_clusters for a sample of X."
             )
-        self._place = Cluster.active()
-        self._from = None
+        place = Cluster.active()
         names = getattr(X, "columns", None)
-        X = self._place.patiently(lambda: self._place.rows(X))
+        X = place.patiently(lambda: place.rows(X))
+        self._place, self._from = place, None
         self.n_features_in_ = X.shape[1]
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -849,19 +849,19 @@ class ANCMM(GraphClusterer):
         labels = self._labels(step, problem, c)
         place = slice(None) if order is None else inverse(order)
         pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
+        # only what is needed, so that all else is forgotten
+        S, u, F, points = graph.S, graph.u, found.F, problem.points
         later = {
-            "affinity_matrix_": lambda: (
-                graph.S if order is None else graph.S.part(place)
+            "affinity_matrix_": lambda S=S: (
+                S if order is None else S.part(place)
             ).entries(0.0),
-            "scaling_": lambda: on_cpu(graph.u[place]),
-            "embedding_": lambda: on_cpu(found.F[place]),
-            "_points": lambda: (
-                problem.points
-                and (
-                    problem.points if order is None else problem.points.at(place)
-                ).host()
+            "scaling_": lambda u=u: on_cpu(u[place]),
+            "embedding_": lambda F=F: on_cpu(F[place]),
+            "_points": lambda points=points: (
+                points and (points if order is None else points.at(place)).host()
             ),
         }
+        del S, u, F, points
         made = {
             "labels_": labels,
             "n_components_": step.number,
