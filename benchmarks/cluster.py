@@ -9,7 +9,6 @@ folder with the sets of the paper; ``--record file.json`` keeps the numbers.
 """
 
 import argparse
-import json
 import os
 import signal
 import threading
@@ -25,27 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM
 from bistochastic.core.progress import heard
-
-RECORD, INTO = {}, []
-
-
-class Table:
-    """Prints rows as they come, and keeps them."""
-
-    def __init__(self, title, *head):
-        self._title, self._head = title, head
-        RECORD[title] = []
-        print(f"\n## {title}\n\n| " + " | ".join(head) + " |")
-        print("|" + "---|" * len(head), flush=True)
-
-    def row(self, *cells):
-        """Print one row."""
-        RECORD[self._title].append(dict(zip(self._head, cells, strict=True)))
-        words = (f"{x:.4g}" if isinstance(x, float) else str(x) for x in cells)
-        print("| " + " | ".join(words) + " |", flush=True)
-        for path in INTO:
-            with open(path, "w") as stream:
-                json.dump(RECORD, stream, indent=1)
+from printed import INTO, Table
 
 
 def cluster(workers, **options):

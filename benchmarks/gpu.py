@@ -14,7 +14,6 @@ compiles, with the data in a NumPy array at first and the labels in one at last;
 """
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -26,28 +25,9 @@ import numpy as np
 
 from bistochastic import ANCMM, marcus_mapping
 from bistochastic.metrics import clustering_accuracy
+from printed import INTO, Table
 
 K, C = 15, 20
-RECORD, INTO = {}, []  # the numbers, and the file that they go into, if any
-
-
-class Table:
-    """Prints rows as they come, and keeps them."""
-
-    def __init__(self, title, *head):
-        self._title, self._head = title, head
-        RECORD[title] = []
-        print(f"\n## {title}\n\n| " + " | ".join(head) + " |")
-        print("|" + "---|" * len(head), flush=True)
-
-    def row(self, *cells):
-        """Print one row."""
-        RECORD[self._title].append(dict(zip(self._head, cells, strict=True)))
-        for path in INTO:
-            with open(path, "w") as stream:
-                json.dump(RECORD, stream, indent=1)
-        words = (f"{x:.4g}" if isinstance(x, float) else str(x) for x in cells)
-        print("| " + " | ".join(words) + " |", flush=True)
 
 
 def data(kind, n, d):

@@ -225,11 +225,6 @@ class Blocks:
             self._exchange = Exchange(self.layout, halos)
         return self._exchange
 
-    @property
-    def nnz(self) -> int:
-        """The number of entries."""
-        return sum(self.layout.gather(self.layout.each("count", _nnz, self.blocks)))
-
     def ones(self) -> Any:
         """Return the vector of n ones."""
         return self.layout.out(self.layout.full(1.0))
@@ -465,10 +460,6 @@ def beside(own: np.ndarray, pieces: tuple[np.ndarray, ...]) -> np.ndarray:
 
 def _halo(block: Block) -> np.ndarray:
     return block.halo
-
-
-def _nnz(block: Block) -> int:
-    return int(block.S.nnz)
 
 
 def _noise(rows: int, columns: int, seed: int, number: int) -> np.ndarray:

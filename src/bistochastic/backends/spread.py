@@ -8,6 +8,7 @@ tasks and never scattered, so that Dask makes again what a worker took with it.
 import operator
 import uuid
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
 from typing import Any
@@ -283,16 +284,16 @@ def _crossed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x.T @ y
 
 
-class Figure:
+class Figure(ABC):
     """A small array that is not known before somebody looks at it."""
 
     __array_priority__ = 1000.0
     __array_ufunc__ = None
 
     @property
+    @abstractmethod
     def value(self) -> np.ndarray:
         """The array, which is waited for."""
-        raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return self.value if dtype is None else self.value.astype(dtype)
