@@ -20,6 +20,7 @@ from bistochastic.descent import leaves
 Made = TypeVar("Made")
 VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
+FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
 SAMPLE = 20_000  # rows that tell what all are like
 
@@ -255,8 +256,13 @@ class Cluster:
 
     def patiently(self, made: Callable[[], Made]) -> Made:
         """Return what a function makes; if it is broken off, free the workers."""
+        from bistochastic.backends.kept import keeping
+
         try:
-            return made()
+            if dask_setting(FREED, "kept", "returned") == "returned":
+                return made()
+            with keeping(self._client):
+                return made()
         except BaseException:
             self._client.free()
             raise
