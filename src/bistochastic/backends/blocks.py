@@ -5,6 +5,7 @@ these entries point to, its *halo*. A product sends a block the entries of its h
 nothing else. All blocks are made by tasks.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from bistochastic.spectrum import filtered
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 SINGLE = 1e-5  # relative errors that singles do not make
 KNOWN = 1e-6  # of a size, down to which changes tell it
+AT_ONCE, GAIN = 6, 4.0  # products before a first wait, at most; what one may gain
 SCRATCH = threading.local()
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
@@ -751,39 +753,85 @@ def _three_term(
 def conjugate_gradients(
     S: Blocks, u: Any, r: Any, b: Any, accuracy: float, limit: int
 ) -> Any:
-    """Solve the Newton system; blocks are waited for once a product."""
+    """Solve the Newton system; blocks are waited for as seldom as can be."""
     layout = S.layout
     u, r, b = (layout.spread(x) for x in (u, r, b))
-    xp = u.__array_namespace__()
-    x, q = xp.zeros_like(b), b / r
-    begin = xp.sum(b * q)
-    size = goal = top = 0.0
     caller, layout.caller = layout.caller, False
     try:
-        for at in range(limit):
-            Hq = r * q + u * S.apply(u * q)
-            curvature, cross, square = (
-                xp.sum(y) for y in (q * Hq, b * Hq / r, Hq * Hq / r)
-            )
-            if not float(curvature) > 0:
-                break
-            if at == 0:
-                size = top = float(begin)
-                goal = accuracy**2 * size
-            step = size / float(curvature)
-            # the next size, known in advance, spares another wait
-            change = (step * float(square) - 2.0 * float(cross)) * step
-            x = x + step * q
-            b = b - step * Hq
-            last, size = size, max(0.0, size + change)
-            if size < KNOWN * top:  # what is left of it is rounding
-                size = top = float(xp.sum(b * b / r))
-            if not size > goal:
-                break
-            q = b / r + (size / last) * q
+        x = _solved(S, u, r, b, accuracy, limit)
     finally:
         layout.caller = caller
     return layout.out(x)
+
+
+def _solved(S: Blocks, u: Any, r: Any, b: Any, accuracy: float, limit: int) -> Any:
+    xp = u.__array_namespace__()
+    number = min(AT_ONCE, max(1, round(-math.log(accuracy) / math.log(GAIN))), limit)
+    x, z, q, size, top = _at_once(S, u, r, b / r, accuracy, number)
+    goal = accuracy**2 * top
+    for _ in range(number, limit):
+        if not size > goal:
+            break
+        Hq = q + u * S.apply(u * q) / r  # divided by r, as z and q are
+        curvature, cross, square = (xp.sum(r * y) for y in (q * Hq, z * Hq, Hq * Hq))
+        if not float(curvature) > 0:
+            break
+        step = size / float(curvature)
+        # the next size, known in advance, spares another wait
+        change = (step * float(square) - 2.0 * float(cross)) * step
+        x = x + step * q
+        z = z - step * Hq
+        last, size = size, max(0.0, size + change)
+        if size < KNOWN * top:  # what is left of it is rounding
+            size = top = float(xp.sum(r * z * z))
+        q = z + (size / last) * q
+    return x
+
+
+def _at_once(S: Blocks, u: Any, r: Any, z: Any, accuracy: float, number: int) -> Any:
+    """Take the first steps of conjugate gradients after one wait.
+
+    All that they make are sums of z, P z, P^2 z, ..., where P is diag(u / r) S diag(u):
+    if the products of these are known, numbers do to tell how to sum them.
+
+    Returns
+    -------
+    tuple of (Spread, Spread, Spread, float, float)
+        Solution, what is left of z, next direction, and the squared sizes of what is
+        left and of z.
+    """
+    powers = [z]
+    for _ in range(number):
+        powers.append(u * S.apply(u * powers[-1]) / r)
+    G = np.asarray(_gram(powers, r))
+    x = np.zeros(number + 1)
+    z = q = np.eye(number + 1)[0]
+    size = top = float(G[0, 0])
+    goal = accuracy**2 * top
+    for _ in range(number):
+        Hq = q + np.roll(q, 1)
+        curvature = float(q @ G @ Hq)
+        if not curvature > 0:
+            size = 0.0
+            break
+        step = size / curvature
+        x = x + step * q
+        z = z - step * Hq
+        last, size = size, float(z @ G @ z)
+        if not size > goal:
+            break
+        q = z + (size / last) * q
+    return *(_summed(of, powers) for of in (x, z, q)), size, top
+
+
+def _gram(vectors: list[Any], r: Any) -> Any:
+    """Return the sums of v_i r w_i over all pairs of vectors, not yet looked at."""
+    V = r.__array_namespace__().concat([v[:, None] for v in vectors], axis=1)
+    return V.T @ (V * r[:, None])
+
+
+def _summed(weights: np.ndarray, vectors: list[Any]) -> Any:
+    return sum(float(a) * v for a, v in zip(weights, vectors, strict=True))
 
 
 BODIES: dict[Callable[..., Any], Any] = {

@@ -16,7 +16,7 @@ from distributed import WorkerPlugin
 
 TRIM, MAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt
 ASKED = "MALLOC_TRIM_THRESHOLD_"  # where Dask says that memory goes back at once
-ALWAYS = 1 << 17  # bytes from which on arrays are then taken of the system and given back
+ALWAYS = 1 << 17  # bytes of an array that is given back when it is freed
 MOST, SHARE = 64 << 20, 16  # bytes that are kept, and of the limit of a worker
 
 

@@ -4,7 +4,7 @@ from itertools import count
 
 from array_api_compat import array_namespace
 
-from bistochastic.scaling.rows import worst
+from bistochastic.scaling.rows import worst_of
 
 LOOK = 10  # passes from one look at the row sums to the next
 
@@ -39,4 +39,4 @@ def alternating(S, u, m=1.0):
         d1 = m / S.apply(d2)  # line 3
         d2 = m / S.apply(d1)  # line 4; S is symmetric
         u = xp.sqrt(d1 * d2)  # line 6
-        yield u, None if t % LOOK else worst(u * S.apply(u), m)
+        yield u, None if t % LOOK else worst_of(u, u * S.apply(u), m)

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from bistochastic.scaling.rows import worst
+from bistochastic.scaling.rows import worst_of
 
 
 def fixed_point(S, u, m=1.0):
@@ -28,7 +28,7 @@ def fixed_point(S, u, m=1.0):
     """
     while True:
         v = S.apply(u)
-        yield u, worst(u * v, m)
+        yield u, worst_of(u, u * v, m)
         u = m / v
 
 
@@ -60,7 +60,7 @@ def damped(S, u, m=1.0):
     """
     while True:
         r = u * S.apply(u)
-        yield u, worst(r, m)
+        yield u, worst_of(u, r, m)
         u = damped_step(u, r, m)
 
 

@@ -1,5 +1,7 @@
 """How far row sums are from what they should be."""
 
+import math
+
 from array_api_compat import array_namespace
 
 
@@ -21,3 +23,25 @@ def worst(row_sums, m=1.0):
     xp = array_namespace(row_sums)
     ratio = row_sums / m
     return xp.maximum(xp.max(ratio) - 1.0, 1.0 - xp.min(ratio))
+
+
+def worst_of(u, row_sums, m=1.0):
+    """Return the largest error of the row sums of DSD; infinite where D is of no use.
+
+    Towards marginals that are out of reach u grows for ever, until u_i u_j overflows.
+
+    Parameters
+    ----------
+    u, row_sums : arrays of shape (n,)
+        The diagonal of D, and u * (S u).
+    m : array of shape (n,) or float, default=1.0
+        Wanted row sums.
+
+    Returns
+    -------
+    scalar array
+        The largest relative error.
+    """
+    xp = array_namespace(u)
+    error, top = worst(row_sums, m), float(xp.finfo(u.dtype).max) ** 0.5
+    return xp.where(xp.max(u) < top, error, xp.full_like(error, math.inf))
