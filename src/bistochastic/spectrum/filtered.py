@@ -2,7 +2,7 @@
 
 import math
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 LOWEST = -0.98  # where the damped interval ends at least
 DAMPING = 30.0, 1e7  # what one filter takes off the first unwanted vector, or more
@@ -51,11 +51,11 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
     while True:
         X = _orthonormal(X, Q)
         SX = S.apply(X)
-        H = X.T @ SX
-        theta, W = xp.linalg.eigh((H + H.T) / 2)
-        theta, W = xp.flip(theta), xp.flip(W, axis=1)
+        theta, W, C = _ritz(X, SX, Q)
         X = X @ W  # one after the other: blocks are what takes memory
+        X -= Q @ C
         SX = SX @ W
+        SX -= Q @ C  # S Q = Q
         error = max(_errors(X, SX, theta, wanted))
         yield (theta, X), max(error, least)
         least = 0.0
@@ -81,29 +81,63 @@ def _errors(X, SX, theta, wanted):
 
 
 def _orthonormal(X, Q):
-    """Return an orthonormal basis of X without its part in Q; X is overwritten."""
-    for _ in range(2):  # twice is enough
+    """Return a basis of X without its part in Q, orthonormal to half of the digits."""
+    xp = array_namespace(X)
+    for _ in range(2):
         G, C = X.T @ X, Q.T @ X  # one pass over X
-        if Q.shape[1]:
-            X -= Q @ C
-            G = G - C.T @ C
-        X = _basis(X, G)
+        X -= Q @ C
+        rest = G - C.T @ C
+        lost = xp.linalg.diagonal(rest) < POOR * xp.linalg.diagonal(G)
+        B = _whitening(rest)
+        X = xp.linalg.qr(X)[0] if B is None else X @ B
+        if not bool(xp.any(lost)):  # else most of a column was in Q: once more
+            break
     return X
 
 
-def _basis(X, G):
-    """Return a basis of X by its Gram matrix, or by a factorization if that is poor.
+def _whitening(G):
+    """Return B with B' G B = I, or None where G is too poor to tell.
 
     Two products of tall blocks cost a fraction of a factorization.
     """
-    xp = array_namespace(X)
+    xp = array_namespace(G)
     sizes = xp.linalg.diagonal(G)
-    if float(xp.min(sizes)) > 0:
-        size = xp.sqrt(sizes)
-        values, V = xp.linalg.eigh(G / size[:, None] / size[None, :])
-        if float(values[0]) > POOR * float(values[-1]):
-            return X @ (V / size[:, None] / xp.sqrt(values)[None, :])
-    return xp.linalg.qr(X)[0]
+    if not float(xp.min(sizes)) > 0:
+        return None
+    size = xp.sqrt(sizes)
+    values, V = xp.linalg.eigh(G / size[:, None] / size[None, :])
+    if not float(values[0]) > POOR * float(values[-1]):
+        return None
+    return V / size[:, None] / xp.sqrt(values)[None, :]
+
+
+def _ritz(X, SX, Q):
+    """Return Ritz values of S, largest first, and how to make their vectors.
+
+    X is orthonormal, and to Q, but for digits that small matrices make up for.
+
+    Parameters
+    ----------
+    X, SX : array of shape (n, b)
+        Basis, and its product.
+    Q : array of shape (n, q)
+        Eigenvectors of the eigenvalue 1.
+
+    Returns
+    -------
+    tuple of (array of shape (b,), array of shape (b, b), array of shape (q, b))
+        Values theta, and W and C: X W - Q C are the vectors.
+    """
+    xp = array_namespace(X)
+    G, C, H = X.T @ X, Q.T @ X, X.T @ SX  # one pass over both
+    within = C.T @ C
+    B = _whitening(G - within)
+    H = H - within
+    if B is None:  # not even numbers
+        B = xp.eye(G.shape[0], dtype=X.dtype, device=device(X))
+    theta, W = xp.linalg.eigh(B.T @ (H + H.T) @ B / 2)
+    W = B @ xp.flip(W, axis=1)
+    return xp.flip(theta), W, C @ W
 
 
 def _filter(cut, edge, top, damping, widest):
