@@ -14,6 +14,7 @@ from sklearn.preprocessing import minmax_scale
 from bistochastic import ANCMM, InputError, marcus_mapping, support
 from bistochastic.core.progress import heard
 from bistochastic.io.models import load, save
+from bistochastic.spectrum import ky_fan
 from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")
@@ -243,7 +244,7 @@ def test_models_are_kept_with_what_they_left_on_workers(client, tmp_path):
         (np.eye(4), {"n_clusters": "auto"}, "pass a number"),
         (np.ma.masked_less(np.eye(4), 0.5), {}, "are masked"),
         (csr_array(np.eye(4)), {}, "points are dense"),
-        (np.eye(4), {"device": "cpu"}, "the fit runs where X lies"),
+        (np.eye(4), {"precision": "single"}, "are of doubles"),
         (np.eye(4), {"n_clusters": 5}, "larger than the number of points"),
     ],
 )
@@ -264,7 +265,7 @@ def test_a_row_is_named_by_its_number_in_all_of_X(client):
 
 
 def test_settings_are_checked(client):
-    for name in ("vectors", "blocks"):
+    for name in ("vectors", "blocks", "freed"):
         with (
             dask.config.set({f"bistochastic.{name}": "moon"}),
             pytest.raises(InputError, match=f"bistochastic.{name} is 'moon'"),
@@ -395,3 +396,54 @@ def test_a_worker_may_die():
             model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
         assert killed
         np.testing.assert_array_equal(model.labels_.compute(), expected)
+
+
+@pytest.mark.parametrize(("refine", "device"), [("local", None), ("triangles", "cpu")])
+def test_filters_and_devices_of_workers(client, monkeypatch, refine, device):
+    if device:
+        pytest.importorskip("torch")
+    monkeypatch.setattr(ky_fan, "MEDIUM", 100)  # no dense solver on either side
+    X, _ = make_blobs(600, 8, centers=4, cluster_std=3.0, random_state=1)
+    options = {"n_clusters": 4, "n_neighbors": 8, "refine": refine}
+    here = ANCMM(**options).fit(X)
+    Z = da.from_array(X, chunks=((250, 0, 350), 8))
+    there = ANCMM(**options, device=device).fit(Z)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
+    torch = pytest.importorskip("torch")
+    from bistochastic.backends import block_device
+    from bistochastic.backends.blocks import Block, _three_term, multiplied
+    from bistochastic.neighbors import Points
+
+    A = sparse_symmetric(rng, 60, density=0.3).astype(kind)
+    block = Block.whole(csr_array(A)[20:50], 20)
+    v = rng.standard_normal((60, 5)).astype(kind)
+    own, piece = v[20:50], v[block.halo]
+    X, terms = rng.standard_normal((30, 5)).astype(kind), (kind(2), kind(0.5), kind(-1))
+    points = Points.of(rng.random((40, 7)), "euclidean")
+    names = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+    for name in names:
+        for given, task in (
+            ((block, own, piece), multiplied),
+            ((block, own[:, 0], piece[:, 0]), multiplied),
+            ((block, terms, X, own, piece), _three_term),
+        ):
+            there = block_device.On(task, name)(*given)
+            digits = 1e-5 if kind is np.float32 else 1e-12
+            np.testing.assert_allclose(there, task(*given), rtol=digits, atol=digits)
+        found = block_device.On(block_device.nearest, name)(points, points.X, 6)
+        expected = np.linalg.norm(points.X[:, None] - points.X, axis=2).argsort()[:, :6]
+        np.testing.assert_array_equal(found[0], expected)
+    assert block_device.place() is None
+
+
+def test_a_device_that_workers_do_not_have(client):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(InputError, match=r"worker .* cannot be used.*sees no GPU"):
+        ANCMM(2, device="cuda").fit(da.ones((9, 2)))

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from bistochastic.backends.blocks import on_device
 from bistochastic.core.errors import InputError
 from bistochastic.neighbors import (
     AFFORDED,
@@ -605,7 +606,11 @@ def _answer(points: Points, start: int, asked: Asked, width: int, slow: bool) ->
             asked.rows,
             Table(columns.astype(np.int64) + start, _in_range(costs, points)),
         )
-    columns, costs = nearest_to(points, Y, width, n_jobs=1)
+    there = on_device() if points.metric in SQUARED else None
+    if there is not None:
+        columns, costs = there.nearest(points, Y, width)
+    else:
+        columns, costs = nearest_to(points, Y, width, n_jobs=1)
     if points.metric in SQUARED:  # some were summed up in another order
         costs = _measured(Y, X, columns)
     return Answer(asked.rows, _ordered(columns.astype(np.int64) + start, costs, width))

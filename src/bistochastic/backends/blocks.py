@@ -6,6 +6,7 @@ nothing else. All blocks are made by tasks.
 """
 
 import math
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,12 +29,13 @@ from bistochastic.backends.spread import (
 )
 from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
-from bistochastic.spectrum import filtered
+from bistochastic.spectrum import filtered, ky_fan
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 SINGLE = 1e-5  # relative errors that singles do not make
 KNOWN = 1e-6  # of a size, down to which changes tell it
 AT_ONCE, GAIN = 6, 4.0  # products before a first wait, at most; what one may gain
+FETCHED = 1_000_000  # rows of a graph that the caller may factorize
 SCRATCH = threading.local()
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
@@ -443,6 +445,12 @@ def exchanged(
     ]
 
 
+def on_device() -> Any:
+    """Return what computes on the device of the running task; None if it has none."""
+    module = sys.modules.get("bistochastic.backends.block_device")
+    return module if module is not None and module.place() is not None else None
+
+
 def beside(own: np.ndarray, pieces: tuple[np.ndarray, ...]) -> np.ndarray:
     """Return the rows of a vector that a block needs, in the order of its columns.
 
@@ -482,9 +490,11 @@ def _made_and_multiplied(
 
 def multiplied(block: Block, own: np.ndarray, *pieces: np.ndarray) -> np.ndarray:
     """Return the rows of S v."""
+    v = beside(own, pieces)
+    if (there := on_device()) is not None:
+        return there.multiplied(block, v)
     with using(1, block.S.shape[0]):  # other tasks run beside it
-        body = compiled(csr.product, block.S.nnz, "ON_ROWS")
-        return body(block.S, beside(own, pieces))
+        return compiled(csr.product, block.S.nnz, "ON_ROWS")(block.S, v)
 
 
 def _diagonal(block: Block) -> np.ndarray:
@@ -744,6 +754,8 @@ def _three_term(
 ) -> np.ndarray:
     """Return a S Y + b Y + c X."""
     Y = beside(own, pieces)
+    if (there := on_device()) is not None:
+        return there.three_term(block, X, Y, terms)
     out = np.array(X, order="C")
     with using(1, block.S.shape[0]):
         compiled(csr.three_term, block.S.nnz, "ON_ROWS")(block.S, out, Y, *terms)
@@ -834,7 +846,19 @@ def _summed(weights: np.ndarray, vectors: list[Any]) -> Any:
     return sum(float(a) * v for a, v in zip(weights, vectors, strict=True))
 
 
+def few(n: int) -> bool:
+    """Tell whether to fetch a graph for a dense eigensolver: every product waits."""
+    return n <= ky_fan.MEDIUM
+
+
+def factorized(S: Blocks, u: Any, r: Any, b: Any) -> Any:
+    """Solve a Newton system by factorization, if the caller can hold the graph."""
+    return systems.factorized(S, u, r, b) if S.n <= FETCHED else None
+
+
 BODIES: dict[Callable[..., Any], Any] = {
+    ky_fan.few: few,
+    systems.factorized: factorized,
     components.search: search,
     filtered.polynomial: polynomial,
     systems.conjugate_gradients: conjugate_gradients,

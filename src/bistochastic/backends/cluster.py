@@ -13,6 +13,7 @@ from bistochastic.backends import block_search
 from bistochastic.backends.block_costs import BlockCosts, Pattern, Table
 from bistochastic.backends.block_links import BlockLinks, BlockPoints
 from bistochastic.backends.costs import Part
+from bistochastic.backends.device import Device
 from bistochastic.backends.spread import Layout
 from bistochastic.core.errors import InputError, InputTypeError, MissingError
 from bistochastic.descent import leaves
@@ -79,18 +80,25 @@ class Recorder:
     ----------
     client : distributed.Client
         The client.
+    device : str, optional
+        The device that tasks may compute on.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, device: str | None = None) -> None:
         self._client = client
+        self._device = device
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    def submit(self, *given: Any, **options: Any) -> Any:
+    def submit(self, task: Callable[..., Any], *given: Any, **options: Any) -> Any:
         """Start a task."""
-        made = self._client.submit(*given, **options)
+        if self._device is not None:
+            from bistochastic.backends.block_device import On
+
+            task = On(task, self._device)
+        made = self._client.submit(task, *given, **options)
         self._made.add(made)
         return made
 
@@ -119,15 +127,18 @@ class Cluster:
     ----------
     client : distributed.Client
         The active client.
+    device : str, optional
+        The device of every worker that tasks may compute on.
     """
 
-    def __init__(self, client: Any) -> None:
-        self._client: Any = Recorder(client)
+    def __init__(self, client: Any, device: str | None = None) -> None:
+        self._client: Any = Recorder(client, device)
+        self._device = device
         self._caller = dask_setting(VECTORS, "workers", "caller") == "caller"
         self.chunks: tuple[int, ...] = ()
 
     @classmethod
-    def active(cls) -> "Cluster":
+    def active(cls, device: Any = None) -> "Cluster":
         """Find the client that is active, or say that there is none."""
         if find_spec("distributed") is None:
             raise MissingError(
@@ -148,7 +159,9 @@ class Cluster:
                 "The active Dask client is asynchronous; make one with "
                 "asynchronous=False."
             )
-        return cls(client)
+        if device is not None:
+            _check_device(client, str(device))
+        return cls(client, None if device is None else str(device))
 
     def rows(self, X: Any) -> Rows:
         """Check points and start to load them; nothing is fetched."""
@@ -243,6 +256,8 @@ class Cluster:
     ) -> tuple[BlockCosts, float]:
         """Find the m nearest other points of every point, or most of them."""
         layout = points.layout
+        if how == "auto" and self._device is not None:
+            how = "exact"  # devices compare faster than others make lists
         found, recall = block_search.neighbors(
             self._client, points.blocks, layout.sizes, m, how
         )
@@ -272,6 +287,17 @@ class Cluster:
         import dask.array as da
 
         return da.from_array(values, chunks=(self.chunks,))
+
+
+def _check_device(client: Any, name: str) -> None:
+    """Raise if a worker cannot compute on a device."""
+    if find_spec("torch") is None:
+        Device.named(name)  # says so
+    from bistochastic.backends.block_device import unfit
+
+    for worker, why in client.run(unfit, name).items():
+        if why is not None:
+            raise InputError(f"The worker {worker} cannot be used. {why}")
 
 
 def dask_setting(name: str, *allowed: str) -> str:

@@ -203,7 +203,7 @@ def _picked(  # type: ignore[no-untyped-def]
 def product(S: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Return S v, the same bits every time."""
     v = v.contiguous()
-    out = torch.empty_like(v)
+    out = v.new_empty((S.shape[0], *v.shape[1:]))
     if v.ndim > 1:
         _rows_times(S, v, out, v, False)
         return out
@@ -246,7 +246,7 @@ def three_term(
 def _rows_times(
     S: torch.Tensor, Y: torch.Tensor, X: torch.Tensor, terms: torch.Tensor, add: bool
 ) -> None:
-    n, width = Y.shape
+    n, width = S.shape[0], Y.shape[1]
     WIDTH = triton.next_power_of_2(width)
     with torch.cuda.device_of(Y):
         _times[(n,)](

@@ -581,12 +581,11 @@ class ANCMM(GraphClusterer):
 
     def _on_cluster(self, X):
         """Return data on workers as the fit wants them."""
-        for name in ("device", "precision"):
-            if getattr(self, name) not in (None, "double"):
-                raise InputError(
-                    f"{name}={getattr(self, name)!r}: X lies on a Dask cluster, and "
-                    "the fit runs where X lies. Leave it out."
-                )
+        if self.precision == "single":
+            raise InputError(
+                'precision="single": graphs on a Dask cluster are of doubles. Leave it '
+                "out."
+            )
         if self.metric in PAIRS:
             raise InputError(
                 f"metric={self.metric!r} takes a matrix of one machine; X in Dask "
@@ -597,7 +596,7 @@ class ANCMM(GraphClusterer):
                 'n_clusters="auto" looks at points of one machine; pass a number, or '
                 "that of estimate_n_clusters for a sample of X."
             )
-        place = Cluster.active()
+        place = Cluster.active(self.device)
         names = getattr(X, "columns", None)
         X = place.patiently(lambda: place.rows(X))
         self._place, self._from = place, None

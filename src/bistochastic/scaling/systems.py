@@ -57,7 +57,7 @@ class NewtonSystem:
         return x
 
     def _factorized(self, S, u, r, b):
-        x = factorized(S, u, r, b) if self._affordable else None
+        x = S.fast(factorized)(S, u, r, b) if self._affordable else None
         self._affordable = x is not None  # if not, do not try again in this run
         return x
 

@@ -46,7 +46,6 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         those wanted. It is no less than 1 until the block was filtered once, so that
         no start, however good it looks, hides a vector that it does not hold.
     """
-    xp = array_namespace(X)
     least = 1.0
     while True:
         X = _orthonormal(X, Q)
