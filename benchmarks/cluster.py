@@ -3,9 +3,10 @@
 Run with ``python benchmarks/cluster.py``; ``--parts`` takes some of *same* (ten data
 sets in 1 to 8 partitions, against one machine), *killed* (a worker dies at three
 moments), *memory* (a graph larger than what a worker may hold), *overhead* (200,000
-points on two workers, against one process) and *bytes* (what a product sends, against
-what it must). Workers are processes of their own. ``BISTOCHASTIC_DATA`` may name a
-folder with the sets of the paper; ``--record file.json`` keeps the numbers.
+points on two workers, against one process), *bytes* (what a product sends, against
+what it must) and, only if asked for, *devices* (workers that share a GPU). Workers are
+processes of their own. ``BISTOCHASTIC_DATA`` may name a folder with the sets of the
+paper; ``--record file.json`` keeps the numbers.
 """
 
 import argparse
@@ -196,6 +197,40 @@ def overhead(_):
             made.row(where, number, seconds, ratio, there.n_iter_, recall, score)
 
 
+def devices(_):
+    """Time workers that share a GPU, against one process on it, and without it."""
+    head = ["n", "where", "device", "s", "steps", "ARI to the truth"]
+    made = Table("Workers with GPUs", *head)
+    for n, *places in (
+        (100_000, ("one process", None), ("workers", None)),
+        (100_000, ("one process", "cuda"), ("workers", "cuda")),
+        (1_000_000, ("one process", "cuda"), ("workers", "cuda")),
+    ):
+        X, y = blobs(n)
+        for where, device in places:
+            options = {"n_clusters": 20, "n_neighbors": 15, "device": device}
+            if where == "one process":
+                row = _clocked(X, X[:30_000], y, options)
+            else:
+                with cluster(2) as workers, Client(workers):
+                    Z = da.from_array(X, chunks=(n // 2, 16))
+                    row = _clocked(Z, Z[:30_000], y, options)
+            made.row(n, where, str(device), *row)
+
+
+def _clocked(X, few, y, options):
+    """Return the seconds of a fit after one that compiles, steps, and quality."""
+    ANCMM(**options).fit(few)
+    begin = time.perf_counter()
+    model = ANCMM(**options).fit(X)
+    seconds = time.perf_counter() - begin
+    return (
+        seconds,
+        model.n_iter_,
+        float(adjusted_rand_score(y, np.asarray(model.labels_))),
+    )
+
+
 def sent_by_products(_):
     """Count what products send."""
     from bistochastic.backends.blocks import Blocks
@@ -251,9 +286,10 @@ def main():
         "killed": killed,
         "memory": memory,
         "same": same,
+        "devices": devices,
     }
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts)[:-1])
     parser.add_argument("--record")
     asked = parser.parse_args()
     INTO.extend([asked.record] if asked.record else [])

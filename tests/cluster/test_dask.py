@@ -435,9 +435,22 @@ def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
             there = block_device.On(task, name)(*given)
             digits = 1e-5 if kind is np.float32 else 1e-12
             np.testing.assert_allclose(there, task(*given), rtol=digits, atol=digits)
-        found = block_device.On(block_device.nearest, name)(points, points.X, 6)
-        expected = np.linalg.norm(points.X[:, None] - points.X, axis=2).argsort()[:, :6]
-        np.testing.assert_array_equal(found[0], expected)
+        nearest = block_device.On(block_device.nearest, name)
+        Y, D = points.X[:15] + 0.01, np.linalg.norm
+        among = D(points.X[:, None] - points.X, axis=2).argsort()[:, :6]
+        np.testing.assert_array_equal(
+            np.sort(nearest(points, points.X, 6)), np.sort(among)
+        )
+        among = D(Y[:, None] - points.X, axis=2).argsort()[:, :6]
+        np.testing.assert_array_equal(np.sort(nearest(points, Y, 6)), np.sort(among))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(block_device, "PAIRS", 0)
+            found = nearest(points, Y, 6)
+        both = np.concatenate([Y, points.X])
+        among = D(Y[:, None] - both, axis=2)
+        np.fill_diagonal(among, np.inf)
+        among = np.maximum(among.argsort()[:, :6] - 15, -1)
+        np.testing.assert_array_equal(np.sort(found), np.sort(among))
     assert block_device.place() is None
 
 

@@ -17,6 +17,7 @@ from bistochastic.backends.torch_csr import bodies, from_scipy
 from bistochastic.backends.torch_search import nearest_to, neighbors
 from bistochastic.core.errors import InputError
 
+PAIRS = 1 << 27  # that are compared one by one
 HERE = threading.local()
 HELD: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
@@ -88,17 +89,36 @@ def _matrix(block: Any) -> Any:
     return from_scipy(block.S, place(), KINDS[block.S.dtype])
 
 
-def nearest(points: Any, Y: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the m points nearest to each row of Y, exactly."""
+def nearest(points: Any, Y: np.ndarray, m: int) -> np.ndarray:
+    """Find those of the m points nearest to each row of Y that matter.
+
+    Parameters
+    ----------
+    points : Points
+        The points, by coordinates.
+    Y : array of shape (rows, d)
+        The same points, or others; these are points, too, that other rows of Y may be
+        nearer to than to those of `points`.
+    m : int
+        How many, at most as there are points.
+
+    Returns
+    -------
+    array of int64 of shape (rows, m)
+        The numbers of points, in any order; -1 stands for rows of Y that are nearer.
+    """
     X = _held(points, lambda: _tensor(points.X))
-    if Y is points.X and 1 < m < X.shape[0]:  # the point itself, and the others
-        columns, costs, _ = neighbors(X, m - 1, "exact", bodies(X))
-        own = torch.arange(X.shape[0], device=X.device, dtype=columns.dtype)[:, None]
-        columns = torch.cat([own, columns], dim=1)
-        costs = torch.cat([torch.zeros_like(costs[:, :1]), costs], dim=1)
-    else:
-        columns, costs = nearest_to(X, _tensor(Y), m)
-    return columns.cpu().numpy(), costs.cpu().numpy()
+    if Y is points.X and 1 < m < len(X):
+        others, *_ = neighbors(X, m - 1, "exact", bodies(X))
+        own = torch.arange(len(X), device=X.device)[:, None]
+        columns = torch.cat([own, others.to(torch.int64)], dim=1)
+    elif len(Y) * len(X) <= PAIRS:
+        columns, _ = nearest_to(X, _tensor(Y), m)
+    else:  # one search for all is faster, and knows its way
+        both = torch.cat([_tensor(Y), X])
+        columns, *_ = neighbors(both, m, "exact", bodies(X))
+        columns = (columns[: len(Y)].to(torch.int64) - len(Y)).clip(min=-1)
+    return columns.cpu().numpy()
 
 
 def _tensor(x: np.ndarray) -> Any:

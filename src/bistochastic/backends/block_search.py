@@ -606,11 +606,12 @@ def _answer(points: Points, start: int, asked: Asked, width: int, slow: bool) ->
             asked.rows,
             Table(columns.astype(np.int64) + start, _in_range(costs, points)),
         )
-    there = on_device() if points.metric in SQUARED else None
-    if there is not None:
-        columns, costs = there.nearest(points, Y, width)
-    else:
-        columns, costs = nearest_to(points, Y, width, n_jobs=1)
+    if points.metric in SQUARED and (there := on_device()) is not None:
+        columns = there.nearest(points, Y, width)
+        return Answer(
+            asked.rows, _known(points, start, Y, columns, columns >= 0, width)
+        )
+    columns, costs = nearest_to(points, Y, width, n_jobs=1)
     if points.metric in SQUARED:  # some were summed up in another order
         costs = _measured(Y, X, columns)
     return Answer(asked.rows, _ordered(columns.astype(np.int64) + start, costs, width))
@@ -1020,10 +1021,21 @@ def _looked_at(
         wanted &= far <= limit[:, None] ** 2
         some = np.flatnonzero(wanted.any(axis=1))
         rows, Y, wanted, columns = rows[some], Y[some], wanted[some], columns[some]
+    return Answer(rows, _known(points, start, Y, columns, wanted, width))
+
+
+def _known(
+    points: Points,
+    start: int,
+    Y: np.ndarray,
+    columns: np.ndarray,
+    wanted: np.ndarray,
+    width: int,
+) -> Table:
+    """Return a table of those points of a block that are wanted."""
     costs = np.full(columns.shape, np.inf)
     costs[wanted] = _between(Y, np.nonzero(wanted)[0], points.X, columns[wanted])
-    columns = np.where(wanted, columns + start, -1)
-    return Answer(rows, _ordered(columns, costs, width))
+    return _ordered(np.where(wanted, columns + start, -1), costs, width)
 
 
 # Redistribution
