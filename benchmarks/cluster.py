@@ -47,13 +47,14 @@ def divided(n, number, rng):
 
 
 def same(_):
-    """Compare labels with those of one machine."""
+    """Compare labels with those of one machine; partitions are not joined."""
     from bistochastic.datasets import load
 
     names = ["tr41", "orl", "arsmall", "letter", "yale", "wine", "feret", "movement"]
     made = Table("Ten data sets", "set", "n", "c", "partitions", "same labels", "s")
     rng = np.random.default_rng(0)
-    with cluster(2) as workers, Client(workers):
+    apart = dask.config.set({"bistochastic.blocks": "chunks"})
+    with cluster(2) as workers, Client(workers), apart:
         for name in [*names, "ecoli", "yeast"]:
             try:
                 held = load(name)
@@ -165,25 +166,31 @@ def overhead(_):
     """Time 200,000 points, and more partitions."""
     n = 200_000
     X, y = blobs(n)
-    made = Table("Overhead", "where", "partitions", "s", "times one process", "steps",
-                 "recall", "ARI to the truth")  # fmt: skip
+    made = Table("Overhead", "vectors", "partitions", "blocks", "s",
+                 "times one process", "steps", "recall", "ARI to the truth")  # fmt: skip
     ANCMM(20, n_neighbors=15).fit(X[:30_000])  # loads what is compiled
     begin = time.perf_counter()
     here = ANCMM(20, n_neighbors=15).fit(X)
     alone = time.perf_counter() - begin
     recall = float(here.history_[0]["recall"])
     score = float(adjusted_rand_score(y, here.labels_))
-    made.row("one process", "", alone, 1.0, here.n_iter_, recall, score)
-    for number, where in (
-        (2, "caller"),
-        (2, "workers"),
-        (4, "workers"),
-        (8, "workers"),
+    made.row("one process", "", "", alone, 1.0, here.n_iter_, recall, score)
+    for number, where, blocks in (
+        (2, "workers", "auto"),
+        (2, "caller", "auto"),
+        (4, "workers", "auto"),
+        (8, "workers", "auto"),
+        (4, "workers", "chunks"),
+        (8, "workers", "chunks"),
+        (16, "workers", "chunks"),
+        (2, "workers", "auto"),
     ):
         with (
             cluster(2) as workers,
             Client(workers),
-            dask.config.set({"bistochastic.vectors": where}),
+            dask.config.set(
+                {"bistochastic.vectors": where, "bistochastic.blocks": blocks}
+            ),
         ):
             small = da.from_array(X[:30_000], chunks=(15_000, 16))
             ANCMM(20, n_neighbors=15).fit(small)
@@ -194,7 +201,8 @@ def overhead(_):
             recall = float(there.history_[0]["recall"])
             score = float(adjusted_rand_score(y, there.labels_.compute()))
             ratio = seconds / alone
-            made.row(where, number, seconds, ratio, there.n_iter_, recall, score)
+            steps = there.n_iter_
+            made.row(where, number, blocks, seconds, ratio, steps, recall, score)
 
 
 def devices(_):

@@ -460,3 +460,96 @@ def test_a_device_that_workers_do_not_have(client):
         pytest.skip("there is a GPU")
     with pytest.raises(InputError, match=r"worker .* cannot be used.*sees no GPU"):
         ANCMM(2, device="cuda").fit(da.ones((9, 2)))
+
+
+def test_memberships_after_an_approximate_search(client):
+    X, _ = make_blobs(900, 8, centers=3, cluster_std=2.0, random_state=0)
+    Z = da.from_array(X, chunks=(450, 8))
+    model = ANCMM(3, n_neighbors=8, neighbors=0.9, refine=None).fit(Z)
+    assert model.history_[0]["recall"] < 1
+    shares = model.memberships(Z)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    with pytest.raises(InputError, match="not the data"):
+        model.memberships(Z + 1.0)
+
+
+def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkeypatch):
+    from bistochastic.backends import block_graphs
+    from bistochastic.backends.spread import Layout
+
+    n = 120
+    i = np.arange(n - 1)
+    A = np.diag(2 + rng.random(n))
+    A[i, i + 1] = A[i + 1, i] = rng.random(n - 1)
+    pieces, submit = [], Layout.submit
+
+    def counted(self, name, home, task, *given):
+        pieces.append(task is block_graphs._piece)
+        return submit(self, name, home, task, *given)
+
+    monkeypatch.setattr(Layout, "submit", counted)
+    S = da.from_array(csr_array(A), chunks=(10, n), asarray=False)
+    there = marcus_mapping(S)
+    assert sum(pieces) == 12 + 2 * 11  # a chunk and its neighbors, not all 144 pairs
+    assert (
+        abs(there.matrix.compute() - marcus_mapping(csr_array(A)).matrix).max() < 1e-9
+    )
+
+
+def test_workers_give_back_what_a_fit_kept(client):
+    from bistochastic.backends.blocks import SCRATCH
+
+    X, _ = make_moons(200, noise=0.05, random_state=0)
+    ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(100, 2)))
+    assert not SCRATCH
+
+
+def test_memory_is_kept_only_while_a_fit_goes_on():
+    from bistochastic.backends.kept import ASKED, keeping
+
+    def worked():
+        """Return how many pages were needed anew, and what is held after all."""
+        import resource
+
+        import psutil
+
+        def pages():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+        for _ in range(50):
+            np.ones(1 << 17)
+        before = pages()
+        for _ in range(200):
+            np.ones(1 << 17)
+        found = pages() - before
+        many = [np.ones(1 << 17) for _ in range(40)]
+        del many
+        return found, psutil.Process().memory_info().rss
+
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        (asked,) = client.run(os.environ.get, ASKED).values()
+        if asked is None:
+            pytest.skip("Dask does not tell the C library to give memory back")
+        before, _ = client.submit(worked, pure=False).result()
+        with keeping(client, freed=True):
+            kept, held = client.submit(worked, pure=False).result()
+        (after,) = client.run(
+            lambda dask_worker: dask_worker.monitor.proc.memory_info().rss
+        ).values()
+    assert before > 20_000  # 256 pages of 4 kB each time
+    assert kept < before / 10
+    assert after < held - 30 * 2**20
+
+
+def test_large_vectors_are_sent_without_a_warning(client):
+    from bistochastic.backends.cluster import Recorder
+    from bistochastic.backends.spread import Layout
+
+    values = np.arange(2_000_000.0)
+    layout = Layout(Recorder(client), [2_000_000])
+    assert float((layout.spread(values) * 1.0)[np.array([7])][0]) == 7

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from bistochastic.backends.blocks import Block, Blocks
 from bistochastic.backends.cluster import Cluster, check_chunks
@@ -128,13 +128,17 @@ def symmetric(found: Read, allowed: float, unit: float) -> Any:
     layout = found.layout
     ends = [slice.stop for slice in layout.slices()]
     starts = [slice.start for slice in layout.slices()]
+    bounds = np.array([0, *ends])
+    touched = layout.gather(layout.each("mirror", _touched, found.rows, bounds))
     mirrored = []
     for j in range(len(layout)):
+        near = [k for k in range(len(layout)) if touched[k][j]]
         pieces = [
             layout.submit("mirror", k, _piece, found.rows[k], starts[j], ends[j])
-            for k in range(len(layout))
+            for k in near
         ]
-        mirrored.append(layout.submit("mirror", j, _stacked, *pieces))
+        shape, offsets = (layout.sizes[j], layout.n), [starts[k] for k in near]
+        mirrored.append(layout.submit("mirror", j, _stacked, shape, offsets, *pieces))
     same = layout.gather(layout.each("mirror", _equal, found.rows, mirrored))
     rows = found.rows
     if not all(same):
@@ -208,8 +212,26 @@ def _piece(S: csr_array, first: int, last: int) -> csr_array:
     return csr_array(S[:, first:last].T)
 
 
-def _stacked(*pieces: csr_array) -> csr_array:
-    made = csr_array(hstack(pieces, format="csr"))
+def _touched(S: csr_array, bounds: np.ndarray) -> np.ndarray:
+    """Tell which blocks of columns have entries."""
+    owner = np.searchsorted(bounds, np.unique(S.indices), side="right") - 1
+    made: np.ndarray = np.zeros(len(bounds) - 1, dtype=bool)
+    made[owner] = True
+    return made
+
+
+def _stacked(
+    shape: tuple[int, int], offsets: list[int], *pieces: csr_array
+) -> csr_array:
+    """Put pieces of rows side by side, each where its columns begin."""
+    parts = [piece.tocoo() for piece in pieces]
+    none = np.empty(0, dtype=np.int64)
+    i = np.concatenate([none, *(part.coords[0] for part in parts)])
+    j = np.concatenate(
+        [none, *(at + part.coords[1] for at, part in zip(offsets, parts, strict=True))]
+    )
+    data = np.concatenate([np.empty(0), *(part.data for part in parts)])
+    made = csr_array((data, (i, j)), shape=shape)
     made.sort_indices()
     return made
 

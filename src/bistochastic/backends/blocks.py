@@ -36,7 +36,7 @@ SINGLE = 1e-5  # relative errors that singles do not make
 KNOWN = 1e-6  # of a size, down to which changes tell it
 AT_ONCE, GAIN = 6, 4.0  # products before a first wait, at most; what one may gain
 FETCHED = 1_000_000  # rows of a graph that the caller may factorize
-SCRATCH = threading.local()
+SCRATCH: dict[int, np.ndarray] = {}  # memory of each thread, until a fit ends
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
 
@@ -462,9 +462,10 @@ def beside(own: np.ndarray, pieces: tuple[np.ndarray, ...]) -> np.ndarray:
     rows = len(own) + sum(map(len, pieces))
     shape = rows, *own.shape[1:]
     size = int(np.prod(shape)) * own.itemsize
-    if getattr(SCRATCH, "held", np.empty(0)).nbytes < size:
-        SCRATCH.held = np.empty(size, dtype=np.uint8)
-    out = SCRATCH.held[:size].view(own.dtype).reshape(shape)
+    held = SCRATCH.get(threading.get_ident())
+    if held is None or held.nbytes < size:
+        held = SCRATCH[threading.get_ident()] = np.empty(size, dtype=np.uint8)
+    out = held[:size].view(own.dtype).reshape(shape)
     return np.concatenate([own, *pieces], out=out)
 
 

@@ -3,6 +3,7 @@
 import operator
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
+QUIET = 1 << 20  # bytes of an array that Dask does not warn of, nor of some of them
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -98,7 +100,8 @@ class Recorder:
             from bistochastic.backends.block_device import On
 
             task = On(task, self._device)
-        made = self._client.submit(task, *given, **options)
+        with _large(given):
+            made = self._client.submit(task, *given, **options)
         self._made.add(made)
         return made
 
@@ -274,9 +277,8 @@ class Cluster:
         from bistochastic.backends.kept import keeping
 
         try:
-            if dask_setting(FREED, "kept", "returned") == "returned":
-                return made()
-            with keeping(self._client):
+            freed = dask_setting(FREED, "kept", "returned") == "kept"
+            with keeping(self._client, freed=freed):
                 return made()
         except BaseException:
             self._client.free()
@@ -311,6 +313,15 @@ def dask_setting(name: str, *allowed: str) -> str:
             f"{' or '.join(map(repr, allowed))}."
         )
     return str(value)
+
+
+def _large(given: Any) -> Any:
+    """Silence the warning about a large task; no worker could make it by itself."""
+    if not any(isinstance(x, np.ndarray) and x.nbytes > QUIET for x in given):
+        return nullcontext()
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
 
 
 def _stacked(*blocks: np.ndarray) -> np.ndarray:

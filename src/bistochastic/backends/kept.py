@@ -14,6 +14,8 @@ from uuid import uuid4
 
 from distributed import WorkerPlugin
 
+from bistochastic.backends.blocks import SCRATCH
+
 TRIM, MAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt
 ASKED = "MALLOC_TRIM_THRESHOLD_"  # where Dask says that memory goes back at once
 ALWAYS = 1 << 17  # bytes of an array that is given back when it is freed
@@ -21,19 +23,33 @@ MOST, SHARE = 64 << 20, 16  # bytes that are kept, and of the limit of a worker
 
 
 class Keeping(WorkerPlugin):
-    """Lets a worker keep some freed memory, until it is told to stop."""
+    """Lets a worker keep some freed memory, until it is told to stop.
+
+    Parameters
+    ----------
+    freed : bool
+        Whether what the C library frees is kept, besides what tasks keep themselves.
+    """
+
+    def __init__(self, freed: bool) -> None:
+        self._freed = freed
 
     def setup(self, worker: Any) -> None:
         """Keep some, where the worker was started to keep none."""
+        if not self._freed:
+            return
         limit = getattr(worker.memory_manager, "memory_limit", None) or MOST * SHARE
         kept = int(min(MOST, limit // SHARE))
         _set(kept, kept // 2)
 
     def teardown(self, worker: Any) -> None:
         """Give all of it back, and keep none any more."""
+        SCRATCH.clear()
         asked = os.environ.get(ASKED, "")
-        if asked.isdigit() and _set(int(asked), ALWAYS):
+        if self._freed and asked.isdigit() and _set(int(asked), ALWAYS):
             ctypes.CDLL(None).malloc_trim(0)
+            for _ in range(worker.state.nthreads):  # each has memory of its own
+                worker.executors["default"].submit(bytearray, ALWAYS // 2 + 1)
 
 
 def _set(trim: int, mapped: int) -> bool:
@@ -48,10 +64,10 @@ def _set(trim: int, mapped: int) -> bool:
 
 
 @contextmanager
-def keeping(client: Any) -> Iterator[None]:
-    """Let workers keep some freed memory."""
+def keeping(client: Any, *, freed: bool) -> Iterator[None]:
+    """Let workers keep some memory."""
     name = f"bistochastic-{uuid4().hex}"
-    client.register_plugin(Keeping(), name=name)
+    client.register_plugin(Keeping(freed), name=name)
     try:
         yield
     finally:

@@ -537,7 +537,11 @@ class ANCMM(GraphClusterer):
             del self._place
         problem, _ = refined(base, self.refine_, making)
         digits = 1e-6 if self.precision == "double" else 1e-3
-        if not np.allclose(_spread(problem), self.alpha_, rtol=digits, atol=0.0):
+        # an approximate search may find others; that the points are the same is known
+        known = min(problem.recall, self.history_[0].get("recall", 1.0)) == 1.0
+        if known and not np.allclose(
+            _spread(problem), self.alpha_, rtol=digits, atol=0.0
+        ):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
             )
