@@ -458,7 +458,7 @@ def test_a_device_that_workers_do_not_have(client):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(InputError, match=r"worker .* cannot be used.*sees no GPU"):
+    with pytest.raises(InputError, match=r"worker .* cannot compute.*sees no GPU"):
         ANCMM(2, device="cuda").fit(da.ones((9, 2)))
 
 

@@ -299,7 +299,9 @@ def _check_device(client: Any, name: str) -> None:
 
     for worker, why in client.run(unfit, name).items():
         if why is not None:
-            raise InputError(f"The worker {worker} cannot be used. {why}")
+            raise InputError(
+                f"The Dask worker {worker} cannot compute on this device. {why}"
+            )
 
 
 def dask_setting(name: str, *allowed: str) -> str:

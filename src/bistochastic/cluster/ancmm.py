@@ -226,7 +226,7 @@ class ANCMM(GraphClusterer):
         there, all else on the CPU by compiled loops ("cpu" is torch on the CPU, to
         try what runs on a GPU). There "auto" `neighbors` are exact up to n^2 d = 1e14,
         and the graph, its scaling and the embedding stay on the device until they are
-        asked for.
+        asked for. With X in Dask every worker computes on its own device of that name.
     precision : {"double", "single"}, default="double"
         Numbers of the graph, with a device. In singles row sums are right to 1e-5, or
         `tol` if that is more, and points at the border of two clusters may change.
