@@ -15,7 +15,6 @@ import torch
 from bistochastic.backends.device import Device
 from bistochastic.backends.torch_csr import bodies, from_scipy
 from bistochastic.backends.torch_search import nearest_to, neighbors
-from bistochastic.core.errors import InputError
 
 PAIRS = 1 << 27  # that are compared one by one
 HERE = threading.local()
@@ -49,15 +48,6 @@ class On:
 def place() -> Any:
     """Return the device of the task that is running, or None."""
     return getattr(HERE, "place", None)
-
-
-def unfit(name: str) -> str | None:
-    """Return why a worker cannot compute on a device; None if it can."""
-    try:
-        Device.named(name)
-    except (ImportError, InputError) as error:
-        return str(error)
-    return None
 
 
 def multiplied(block: Any, v: np.ndarray) -> np.ndarray:

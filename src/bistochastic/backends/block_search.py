@@ -415,6 +415,7 @@ def neighbors(
     sizes: Sequence[int] | np.ndarray,
     m: int,
     how: Any = "auto",
+    dear: float = 0.0,
 ) -> tuple[list["Future"], float]:
     """Find the m nearest other points of every point, or most of them.
 
@@ -431,6 +432,8 @@ def neighbors(
     how : {"auto", "exact"} or float, default="auto"
         A number is the wanted recall of an approximate search. "auto": as
         ``search.neighbors_of`` does it.
+    dear : float, default=0.0
+        The n^2 d up to which "auto" is exact, however many points there are.
 
     Returns
     -------
@@ -447,6 +450,7 @@ def neighbors(
     squared = metric in SQUARED
     if isinstance(how, str):
         many = how == "auto" and squared and d > FLAT and data.n >= MANY
+        many = many and float(data.n) ** 2 * d > dear
         quick = data.n <= DEAR and available()
         wanted = 1.0 if not many else RECALL if quick else LOWER
     else:

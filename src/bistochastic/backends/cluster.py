@@ -25,6 +25,7 @@ BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
 QUIET = 1 << 20  # bytes of an array that Dask does not warn of, nor of some of them
+COMPARED = 1e14  # n^2 d up to which a device finds all neighbors exactly
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -259,10 +260,11 @@ class Cluster:
     ) -> tuple[BlockCosts, float]:
         """Find the m nearest other points of every point, or most of them."""
         layout = points.layout
-        if how == "auto" and self._device is not None:
-            how = "exact"  # devices compare faster than others make lists
+        dear = 0.0
+        if self._device is not None:  # they compare faster than others make lists
+            dear = COMPARED * len(self._client.nthreads())
         found, recall = block_search.neighbors(
-            self._client, points.blocks, layout.sizes, m, how
+            self._client, points.blocks, layout.sizes, m, how, dear
         )
         starts = [int(start) for start in layout.starts[:-1]]
         tables = layout.each("tables", _table, found, starts, loops)
@@ -293,15 +295,21 @@ class Cluster:
 
 def _check_device(client: Any, name: str) -> None:
     """Raise if a worker cannot compute on a device."""
-    if find_spec("torch") is None:
-        Device.named(name)  # says so
-    from bistochastic.backends.block_device import unfit
-
-    for worker, why in client.run(unfit, name).items():
+    Device.named("cpu")  # the caller needs torch, too
+    for worker, why in client.run(_unfit, name).items():
         if why is not None:
             raise InputError(
                 f"The Dask worker {worker} cannot compute on this device. {why}"
             )
+
+
+def _unfit(name: str) -> str | None:
+    """Return why a worker cannot compute on a device; None if it can."""
+    try:
+        Device.named(name)
+    except (InputError, MissingError) as error:
+        return str(error)
+    return None
 
 
 def dask_setting(name: str, *allowed: str) -> str:
