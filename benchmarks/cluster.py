@@ -101,7 +101,7 @@ def killed(_):
 
             begin = time.perf_counter()
             if when == "search":
-                threading.Timer(0.1 * quiet, strike, [None]).start()
+                threading.Thread(target=_when_searching, args=(client, strike)).start()
                 labels = ANCMM(**options).fit(Z).labels_.compute()
             else:
                 with heard(strike):
@@ -110,7 +110,17 @@ def killed(_):
             assert done, "nobody was killed"
             word = when if when == "search" else f"after step {when}"
             made.row(word, bool((labels == whole).all()), seconds, quiet)
-            del client
+
+
+def _when_searching(client, strike):
+    """Strike when a worker is looking for neighbors."""
+    while not any(
+        "-own-" in str(key) or "-search-" in str(key)
+        for keys in client.processing().values()
+        for key in keys
+    ):
+        time.sleep(0.01)
+    strike(None)
 
 
 def peaks(client):

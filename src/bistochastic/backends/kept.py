@@ -19,7 +19,8 @@ from bistochastic.backends.blocks import SCRATCH
 TRIM, MAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt
 ASKED = "MALLOC_TRIM_THRESHOLD_"  # where Dask says that memory goes back at once
 ALWAYS = 1 << 17  # bytes of an array that is given back when it is freed
-MOST, SHARE = 64 << 20, 16  # bytes that are kept, and of the limit of a worker
+KEPT = 64 << 20  # bytes that are kept, and again as many lie between others
+LEAST = 2 << 30  # limit of a worker from which on it can spare them
 
 
 class Keeping(WorkerPlugin):
@@ -36,17 +37,14 @@ class Keeping(WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         """Keep some, where the worker was started to keep none."""
-        if not self._freed:
-            return
-        limit = getattr(worker.memory_manager, "memory_limit", None) or MOST * SHARE
-        kept = int(min(MOST, limit // SHARE))
-        _set(kept, kept // 2)
+        limit = getattr(worker.memory_manager, "memory_limit", None) or LEAST
+        self._freed = self._freed and limit >= LEAST and _set(KEPT, KEPT // 2)
 
     def teardown(self, worker: Any) -> None:
         """Give all of it back, and keep none any more."""
         SCRATCH.clear()
-        asked = os.environ.get(ASKED, "")
-        if self._freed and asked.isdigit() and _set(int(asked), ALWAYS):
+        asked = os.environ.get(ASKED, "0")
+        if self._freed and _set(int(asked), ALWAYS):
             ctypes.CDLL(None).malloc_trim(0)
             for _ in range(worker.state.nthreads):  # each has memory of its own
                 worker.executors["default"].submit(bytearray, ALWAYS // 2 + 1)
@@ -54,7 +52,7 @@ class Keeping(WorkerPlugin):
 
 def _set(trim: int, mapped: int) -> bool:
     """Tell the C library, if it is one that can be told and has been told."""
-    if ASKED not in os.environ:
+    if not os.environ.get(ASKED, "").isdigit():
         return False  # it finds out by itself what to keep
     try:
         mallopt = ctypes.CDLL(None).mallopt
