@@ -162,6 +162,23 @@ def test_newton_systems_are_solved_to_ten_digits(client, rng):
     assert S.n_products < 60
 
 
+@pytest.mark.parametrize("accuracy", [0.25, 0.02, 1e-3, 1e-6])
+def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
+    from bistochastic.backends.blocks import Blocks, conjugate_gradients
+    from bistochastic.backends.csr import Csr
+    from bistochastic.backends.spread import Layout
+    from bistochastic.scaling import systems
+
+    A = (rng.random((80, 80)) < 0.1) * rng.random((80, 80))
+    A = csr_array(np.maximum(A, A.T) + 0.3 * np.eye(80))
+    S = Blocks.of(Layout(client, [30, 0, 50]), A)
+    u, b = rng.random(80) + 0.5, rng.standard_normal(80)
+    r = u * (A @ u)
+    here = systems.conjugate_gradients(Csr(A), u, r, b.copy(), accuracy, 1000)
+    there = np.asarray(conjugate_gradients(S, u, r, b, accuracy, 1000))
+    np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-11)
+
+
 def test_results_are_gone_with_the_client():
     X = wine()
     with (

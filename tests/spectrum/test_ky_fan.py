@@ -158,3 +158,23 @@ def test_components_are_numbered_by_first_appearance(hold):
     number, labels = components(hold(A))
     assert number == 3
     assert labels.tolist() == [0, 1, 2, 1, 0, 1]
+
+
+def test_ritz_vectors_are_orthonormal_even_if_their_basis_is_not_quite(rng):
+    from bistochastic.spectrum.filtered import _ritz
+
+    n, q, b = 60, 2, 5
+    A, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    values = np.concatenate([np.ones(q), rng.uniform(-0.5, 0.9, n - q)])
+    S, Q = (A * values) @ A.T, A[:, :q]
+    X, _ = np.linalg.qr(A[:, q:] @ rng.standard_normal((n - q, b)))
+    exact = np.linalg.eigvalsh(X.T @ S @ X)[::-1]
+    X = X @ (np.eye(b) + 1e-3 * rng.standard_normal((b, b)))
+    X += Q @ (1e-3 * rng.standard_normal((q, b)))
+    theta, W, C = _ritz(X, S @ X, Q)
+    Z = X @ W - Q @ C
+    np.testing.assert_allclose(theta, exact, atol=1e-12)
+    np.testing.assert_allclose(Z.T @ Z, np.eye(b), atol=1e-12)
+    np.testing.assert_allclose(Q.T @ Z, 0.0, atol=1e-12)
+    np.testing.assert_allclose(Z.T @ S @ Z, np.diag(theta), atol=1e-12)
+    np.testing.assert_allclose((S @ X) @ W - Q @ C, S @ Z, atol=1e-12)
