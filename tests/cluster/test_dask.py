@@ -419,11 +419,12 @@ def test_a_worker_may_die():
 def test_filters_and_devices_of_workers(client, monkeypatch, refine, device):
     if device:
         pytest.importorskip("torch")
-    monkeypatch.setattr(ky_fan, "MEDIUM", 100)  # no dense solver on either side
-    X, _ = make_blobs(600, 8, centers=4, cluster_std=3.0, random_state=1)
+    for name in ("SMALL", "MEDIUM"):  # no dense solver on either side
+        monkeypatch.setattr(ky_fan, name, 100)
+    X, _ = make_blobs(250, 8, centers=4, cluster_std=2.0, random_state=1)
     options = {"n_clusters": 4, "n_neighbors": 8, "refine": refine}
     here = ANCMM(**options).fit(X)
-    Z = da.from_array(X, chunks=((250, 0, 350), 8))
+    Z = da.from_array(X, chunks=((100, 0, 150), 8))
     there = ANCMM(**options, device=device).fit(Z)
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
     assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-9
