@@ -178,12 +178,8 @@ def overhead(_):
     X, y = blobs(n)
     head = ["vectors", "partitions", "blocks", "s", "times one process"]
     made = Table("Overhead", *head, "steps", "recall", "ARI to the truth")
-    ANCMM(20, n_neighbors=15).fit(X[:30_000])  # loads what is compiled
-    begin = time.perf_counter()
-    here = ANCMM(20, n_neighbors=15).fit(X)
-    alone = time.perf_counter() - begin
+    alone, here, score = _clocked(X, X[:30_000], y)
     recall = float(here.history_[0]["recall"])
-    score = float(adjusted_rand_score(y, here.labels_))
     made.row("one process", "", "", alone, 1.0, here.n_iter_, recall, score)
     for number, where, blocks in (
         (2, "workers", "auto"),
@@ -202,14 +198,10 @@ def overhead(_):
                 {"bistochastic.vectors": where, "bistochastic.blocks": blocks}
             ),
         ):
-            small = da.from_array(X[:30_000], chunks=(15_000, 16))
-            ANCMM(20, n_neighbors=15).fit(small)
+            few = da.from_array(X[:30_000], chunks=(15_000, 16))
             Z = da.from_array(X, chunks=(n // number, 16))
-            begin = time.perf_counter()
-            there = ANCMM(20, n_neighbors=15).fit(Z)
-            seconds = time.perf_counter() - begin
+            seconds, there, score = _clocked(Z, few, y)
             recall = float(there.history_[0]["recall"])
-            score = float(adjusted_rand_score(y, there.labels_.compute()))
             ratio = seconds / alone
             steps = there.n_iter_
             made.row(where, number, blocks, seconds, ratio, steps, recall, score)
@@ -219,34 +211,23 @@ def devices(_):
     """Time workers that share a GPU, against one process on it, and without it."""
     head = ["n", "where", "device", "s", "steps", "ARI to the truth"]
     made = Table("Workers with GPUs", *head)
-    for n, *places in (
-        (100_000, ("one process", None), ("workers", None)),
-        (100_000, ("one process", "cuda"), ("workers", "cuda")),
-        (1_000_000, ("one process", "cuda"), ("workers", "cuda")),
-    ):
+    for n, device in ((100_000, None), (100_000, "cuda"), (1_000_000, "cuda")):
         X, y = blobs(n)
-        for where, device in places:
-            options = {"n_clusters": 20, "n_neighbors": 15, "device": device}
-            if where == "one process":
-                row = _clocked(X, X[:30_000], y, options)
-            else:
-                with cluster(2) as workers, Client(workers):
-                    Z = da.from_array(X, chunks=(n // 2, 16))
-                    row = _clocked(Z, Z[:30_000], y, options)
-            made.row(n, where, str(device), *row)
+        seconds, model, score = _clocked(X, X[:30_000], y, device=device)
+        made.row(n, "one process", str(device), seconds, model.n_iter_, score)
+        with cluster(2) as workers, Client(workers):
+            Z = da.from_array(X, chunks=(n // 2, 16))
+            seconds, model, score = _clocked(Z, Z[:30_000], y, device=device)
+        made.row(n, "workers", str(device), seconds, model.n_iter_, score)
 
 
-def _clocked(X, few, y, options):
-    """Return the seconds of a fit after one that compiles, steps, and quality."""
-    ANCMM(**options).fit(few)
+def _clocked(X, few, y, **options):
+    """Return the seconds of a fit after one that compiles, the model, its quality."""
+    ANCMM(20, n_neighbors=15, **options).fit(few)
     begin = time.perf_counter()
-    model = ANCMM(**options).fit(X)
+    model = ANCMM(20, n_neighbors=15, **options).fit(X)
     seconds = time.perf_counter() - begin
-    return (
-        seconds,
-        model.n_iter_,
-        float(adjusted_rand_score(y, np.asarray(model.labels_))),
-    )
+    return seconds, model, float(adjusted_rand_score(y, np.asarray(model.labels_)))
 
 
 def sent_by_products(_):

@@ -24,8 +24,7 @@ VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
-QUIET = 1 << 20  # bytes of an array that Dask does not warn of, nor of some of them
-COMPARED = 1e14  # n^2 d up to which a device finds all neighbors exactly
+QUIET = 1 << 20  # bytes up to which an array does not make a task large
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -262,7 +261,9 @@ class Cluster:
         layout = points.layout
         dear = 0.0
         if self._device is not None:  # they compare faster than others make lists
-            dear = COMPARED * len(self._client.nthreads())
+            from bistochastic.backends.torch_search import DEAR
+
+            dear = DEAR * len(self._client.nthreads())
         found, recall = block_search.neighbors(
             self._client, points.blocks, layout.sizes, m, how, dear
         )
@@ -307,7 +308,7 @@ def _unfit(name: str) -> str | None:
     """Return why a worker cannot compute on a device; None if it can."""
     try:
         Device.named(name)
-    except (InputError, MissingError) as error:
+    except InputError as error:
         return str(error)
     return None
 

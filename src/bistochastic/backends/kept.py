@@ -69,6 +69,8 @@ def keeping(client: Any, *, freed: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # if workers go just now, what was learned stays
+        with suppress(
+            OSError, RuntimeError
+        ):  # if workers go just now, what was learned stays
             if client.status == "running":
                 client.unregister_worker_plugin(name)

@@ -8,7 +8,6 @@ LOWEST = -0.98  # where the damped interval ends at least
 DAMPING = 30.0, 1e7  # what one filter takes off the first unwanted vector, or more
 UNKNOWN = 0.2  # an error from which on nothing is known, not even what is needed
 SPARE = 10.0  # times what is needed
-POOR = 1e-8  # of the eigenvalues of a Gram matrix: beyond it digits are lost
 TINY = 1e-300
 COLUMNS = 8  # whose errors are found in one go
 DEGREES = 6, 80  # smallest and largest degree of a filter
@@ -52,9 +51,11 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         SX = S.apply(X)
         theta, W, C = _ritz(X, SX, Q)
         X = X @ W  # one after the other: blocks are what takes memory
-        X -= Q @ C
         SX = SX @ W
-        SX -= Q @ C  # S Q = Q
+        QC = Q @ C
+        X -= QC
+        SX -= QC  # S Q = Q
+        del QC
         error = max(_errors(X, SX, theta, wanted))
         yield (theta, X), max(error, least)
         least = 0.0
@@ -80,22 +81,28 @@ def _errors(X, SX, theta, wanted):
 
 
 def _orthonormal(X, Q):
-    """Return a basis of X without its part in Q, orthonormal to half of the digits."""
+    """Return a basis of X without its part in Q, orthonormal to half of the digits.
+
+    X is overwritten.
+    """
     xp = array_namespace(X)
+    poor = xp.finfo(X.dtype).eps ** 0.5
     for _ in range(2):
         G, C = X.T @ X, Q.T @ X  # one pass over X
         X -= Q @ C
         rest = G - C.T @ C
-        lost = xp.linalg.diagonal(rest) < POOR * xp.linalg.diagonal(G)
-        B = _whitening(rest)
+        lost = xp.linalg.diagonal(rest) < poor * xp.linalg.diagonal(G)
+        B = _whitening(rest, poor)
         X = xp.linalg.qr(X)[0] if B is None else X @ B
         if not bool(xp.any(lost)):  # else most of a column was in Q: once more
             break
     return X
 
 
-def _whitening(G):
-    """Return B with B' G B = I, or None where G is too poor to tell.
+def _whitening(G, poor):
+    """Return B with B' G B = I, or None where rounding hides it.
+
+    Where the smallest eigenvalue is below `poor` times the largest digits are lost.
 
     Two products of tall blocks cost a fraction of a factorization.
     """
@@ -105,7 +112,7 @@ def _whitening(G):
         return None
     size = xp.sqrt(sizes)
     values, V = xp.linalg.eigh(G / size[:, None] / size[None, :])
-    if not float(values[0]) > POOR * float(values[-1]):
+    if not float(values[0]) > poor * float(values[-1]):
         return None
     return V / size[:, None] / xp.sqrt(values)[None, :]
 
@@ -130,9 +137,9 @@ def _ritz(X, SX, Q):
     xp = array_namespace(X)
     G, C, H = X.T @ X, Q.T @ X, X.T @ SX  # one pass over both
     within = C.T @ C
-    B = _whitening(G - within)
+    B = _whitening(G - within, 0.0)
     H = H - within
-    if B is None:  # not even numbers
+    if B is None:  # infinite or not numbers, as the solver will say
         B = xp.eye(G.shape[0], dtype=X.dtype, device=device(X))
     theta, W = xp.linalg.eigh(B.T @ (H + H.T) @ B / 2)
     W = B @ xp.flip(W, axis=1)
