@@ -276,3 +276,11 @@ def test_a_forked_child_does_not_hang():
         [sys.executable, "-W", "ignore", "-c", CHILD], capture_output=True, text=True
     )
     assert done.stdout == "ended 0\n", done.stderr
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 17])
+@pytest.mark.usefixtures("way")
+def test_few_points_have_neighbors_too(n):
+    X = np.random.default_rng(n).normal(size=(n, 8))
+    model = ANCMM(2, neighbors=0.9).fit(X)
+    np.testing.assert_array_equal(model.labels_, ANCMM(2).fit(X).labels_)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from scipy.spatial.distance import cdist
 
 from bistochastic.core.errors import InputError, listed, several
@@ -45,6 +45,8 @@ class Points:
     @classmethod
     def of(cls, X, metric):
         """Center or normalize the rows of X as the metric allows."""
+        if issparse(X):
+            _check_sparse(metric)
         if metric == "cosine":
             return cls(_unit_rows(X), metric, 0.0)
         if callable(metric) and not issparse(X):
@@ -75,8 +77,14 @@ class Points:
         """Return the points on the CPU."""
         return self
 
+    def stored(self, X):
+        """Return other rows, dense or sparse, stored as these are."""
+        if issparse(self.X) == issparse(X):
+            return X
+        return csr_array(X) if issparse(self.X) else X.toarray()
+
     def like(self, X):
-        """Make other rows ready in the same way."""
+        """Make other rows, stored as these are, ready in the same way."""
         if self.metric == "cosine":
             return _unit_rows(X)
         if isinstance(self.center, np.ndarray):
@@ -375,6 +383,18 @@ def _in_range(costs, points):
         f"metric={points.metric!r} gives distances that are not finite, or whose "
         "squares are not. Scale X, or leave out the rows that it cannot compare."
     )
+
+
+def _check_sparse(metric):
+    """Refuse a metric that cannot compare sparse rows."""
+    from sklearn.neighbors import VALID_METRICS_SPARSE
+
+    known = sorted({*VALID_METRICS_SPARSE["brute"], *SQUARED} - {"precomputed"})
+    if not callable(metric) and metric not in known:
+        raise InputError(
+            f"metric={metric!r} cannot compare the rows of a sparse X. Pass "
+            f"X.toarray(), or use one of {', '.join(known)}."
+        )
 
 
 def _check_distance(X, metric):

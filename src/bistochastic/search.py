@@ -198,7 +198,7 @@ def inverted_file(x, m, wanted, threads, asked, recall):
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(threads)
     try:
-        lists = max(1, int(LISTS * n**0.5))
+        lists = min(n, int(LISTS * n**0.5))  # few points have fewer
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, lists)
         index.cp.niter, index.cp.seed = 6, SEED
         index.cp.min_points_per_centroid = 1

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from bistochastic import components, descent
 from bistochastic.backends import costs, csr, dense
+from bistochastic.backends.compiler import loops
 from bistochastic.scaling import matching, systems
 from bistochastic.spectrum import filtered
 
@@ -37,7 +38,7 @@ def conjugate_gradients(
     return x
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _conjugate_gradients(  # type: ignore[no-untyped-def]
     indptr, indices, data, u, r, b, accuracy, limit, x, q, uq, Hq
 ):
@@ -129,7 +130,7 @@ def three_term(S: Any, X: np.ndarray, Y: np.ndarray, a: Any, b: Any, c: Any) -> 
     _three_term(S.indptr, S.indices, S.data, X, Y, a, b, c)
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _three_term(indptr, indices, data, X, Y, a, b, c):  # type: ignore[no-untyped-def]
     m = np.uint64(Y.shape[1])
     for i in prange(np.uint64(X.shape[0])):
@@ -169,7 +170,7 @@ def product(S: Any, v: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(out.size)):
         total = 0.0
@@ -178,7 +179,7 @@ def _product(indptr, indices, data, v, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(out.shape[0])):
         sums = out[i]
@@ -193,7 +194,7 @@ def weights(S: Any, u: np.ndarray, reuse: bool = False) -> np.ndarray:
     return out
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _weights(indptr, indices, data, u, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(indptr.size - 1)):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
@@ -207,7 +208,7 @@ def distances(F: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarra
     return out
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _distances(F, rows, columns, out):  # type: ignore[no-untyped-def]
     m, c = np.uint64(columns.shape[1]), np.uint64(F.shape[1])
     for r in prange(np.uint64(columns.shape[0])):
@@ -258,7 +259,7 @@ def _merged(columns: np.ndarray) -> tuple[np.ndarray, ...]:
     return ends.astype(kind), indices, own, mirror
 
 
-@njit(cache=True, nogil=True)
+@loops()
 def _transposed(columns, places, back):  # type: ignore[no-untyped-def]
     n, m = columns.shape
     for i in range(n):
@@ -268,7 +269,7 @@ def _transposed(columns, places, back):  # type: ignore[no-untyped-def]
             places[j] += 1
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _count_merged(columns, order, starts, back, ends):  # type: ignore[no-untyped-def]
     n, m = columns.shape
     for i in prange(n):
@@ -282,7 +283,7 @@ def _count_merged(columns, order, starts, back, ends):  # type: ignore[no-untype
         ends[i + 1] = number
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _fill_merged(columns, order, starts, back, ends, indices, own, mirror):  # type: ignore[no-untyped-def]
     n, m = columns.shape
     for i in prange(n):
@@ -308,7 +309,7 @@ def _half(weights, i, j, own, mirror):  # type: ignore[no-untyped-def]
     return here / 2 + there / 2
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _count_halves(indptr, indices, own, mirror, weights, ends):  # type: ignore[no-untyped-def]
     for i in prange(indptr.size - 1):
         number = 0
@@ -317,7 +318,7 @@ def _count_halves(indptr, indices, own, mirror, weights, ends):  # type: ignore[
         ends[i + 1] = number
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _fill_halves(indptr, indices, own, mirror, weights, ends, columns, data):  # type: ignore[no-untyped-def]
     for i in prange(indptr.size - 1):
         place = ends[i]
@@ -357,7 +358,7 @@ def _offer(columns, costs, fresh, last, j, cost):  # type: ignore[no-untyped-def
     columns[k], costs[k], fresh[k] = j, cost, True
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _offer_leaves(x, order, size, columns, costs, fresh):  # type: ignore[no-untyped-def]
     n, last = x.shape[0], columns.shape[1] - 1
     for leaf in prange((n + size - 1) // size):
@@ -380,7 +381,7 @@ def standing_in(lists: Any) -> tuple[np.ndarray, np.ndarray]:
     return columns, fresh
 
 
-@njit(cache=True, nogil=True)
+@loops()
 def _standing_in(looked, fresh, back, back_fresh):  # type: ignore[no-untyped-def]
     n, most = back.shape
     count = np.zeros(n, dtype=np.int32)
@@ -403,7 +404,7 @@ def offer_neighbors(x: np.ndarray, lists: Any, back: Any) -> Any:
     return descent.Lists(columns, costs, new)
 
 
-@njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loops(parallel=True, fastmath={"reassoc", "contract"})
 def _offer_neighbors(  # type: ignore[no-untyped-def]
     x, looked, columns, fresh, back, back_fresh, out, costs, new
 ):
@@ -439,7 +440,7 @@ def search(S: Any) -> np.ndarray:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@loops()
 def _search(indptr, indices, labels):  # type: ignore[no-untyped-def]
     n = labels.size
     parent = np.arange(n)
@@ -476,7 +477,7 @@ def exponents(K: Any, omega: float, a: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _exponents(indptr, indices, data, omega, a, out):  # type: ignore[no-untyped-def]
     for i in prange(np.uint64(a.size)):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
@@ -495,7 +496,7 @@ def positives(
     return data, indices, ends
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _count_positives(  # type: ignore[no-untyped-def]
     indptr, indices, data, omega, a, counts
 ):
@@ -506,7 +507,7 @@ def _count_positives(  # type: ignore[no-untyped-def]
         counts[i + np.uint64(1)] = count
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _positives(  # type: ignore[no-untyped-def]
     indptr, indices, data, omega, a, ends, out, columns
 ):
@@ -535,7 +536,7 @@ def dense_positives(
     return data, indices, ends
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _count_dense(K, omega, a, counts):  # type: ignore[no-untyped-def]
     for i in prange(a.size):
         count = 0
@@ -544,7 +545,7 @@ def _count_dense(K, omega, a, counts):  # type: ignore[no-untyped-def]
         counts[i + 1] = count
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@loops(parallel=True)
 def _dense_positives(  # type: ignore[no-untyped-def]
     K, omega, a, ends, out, columns
 ):
@@ -558,7 +559,7 @@ def _dense_positives(  # type: ignore[no-untyped-def]
                 to += 1
 
 
-@njit(cache=True, nogil=True)
+@loops()
 def mirrored(indptr, indices, data):  # type: ignore[no-untyped-def]
     """Tell whether a canonical CSR matrix equals its transpose to the bit.
 
@@ -613,7 +614,7 @@ def _openmp() -> bool:
 
 Bodies = dict[Callable[..., Any], Callable[..., Any]]
 ON_PATTERNS: Bodies = {
-    text: njit(cache=True, nogil=True)(text)
+    text: loops()(text)
     for text in (matching.greedy_matching, matching.maximum_matching)
 }
 ON_ROWS: Bodies = {

@@ -528,13 +528,10 @@ class ANCMM(GraphClusterer):
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
         making = self._making(self._floor(X.shape[0], self.n_clusters_))
-        self._place = None
+        place = None
         with suppress(InputError):  # what was learned on a GPU is seen without one
-            self._place = device_of(self.device, X)
-        try:
-            base = self._problem(self._moved(X, self._place))
-        finally:
-            del self._place
+            place = device_of(self.device, X)
+        base = self._problem(self._moved(X, place), place)
         problem, _ = refined(base, self.refine_, making)
         digits = 1e-6 if self.precision == "double" else 1e-3
         # an approximate search may find others; that the points are the same is known
@@ -650,7 +647,7 @@ class ANCMM(GraphClusterer):
                 points = Points.of(whole, self.metric)
             base = Problem(None, None, 1, 1.0, points)
         else:
-            base = self._problem(X, c)
+            base = self._problem(X, self._place, c)
         floor = self._floor(n, c)
         variants = [(base, None)] if c == n else self._variants(base, c)
         watch.begin(int(self.max_iter) * len(variants), len(variants))
@@ -752,11 +749,14 @@ class ANCMM(GraphClusterer):
             )
         return int(size)
 
-    def _problem(self, X, c=None):
-        """Return the problem for the largest number of neighbors that is tried."""
+    def _problem(self, X, place, c=None):
+        """Return the problem for the largest number of neighbors that is tried.
+
+        Or, without c, that of the fitted graph.
+        """
         loops = self.self_neighbor is True
         if self.metric == "affinity":
-            return of_graph(X, self._making().scale, loops=loops, device=self._place)
+            return of_graph(X, self._making().scale, loops=loops, device=place)
         options = {
             "candidates": self.candidates,
             "alpha": self.alpha,
@@ -764,14 +764,14 @@ class ANCMM(GraphClusterer):
             "loops": loops,
             "n_jobs": self.n_jobs,
             "neighbors": self.neighbors,
-            "device": self._place,
+            "device": place,
         }
         k = self.n_neighbors if c is not None else self.n_neighbors_
         c = int(self.n_clusters_) if c is None else c
         most = max(grid(X.shape[0], c))
         order = None
         if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
-            X, order = _ordered(X, self._place)
+            X, order = _ordered(X, place)
         while True:
             try:
                 made = of_data(X, c, n_neighbors=k, most=most, **options)

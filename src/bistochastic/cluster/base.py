@@ -14,7 +14,6 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from bistochastic import candidates
 from bistochastic.backends.csr import using
@@ -22,7 +21,7 @@ from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, listed, several
 from bistochastic.core.progress import Progress, tell
 from bistochastic.core.run import run
-from bistochastic.core.threads import safely
+from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, unmasked
@@ -118,10 +117,7 @@ class Watch:
         self._part += 1
         tell(Progress(self._part, self._parts, 0, {}))
         watched = self.over(steps, history, fitted)
-        with threadpool_limits(1, user_api="blas"):
-            # blocks are narrow; two pools of threads on the same cores cost 3 to 65
-            # times what they save
-            done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
+        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
         numbers = [record["n_components"] for record in history]
         for record in history:
             record["kept"] = False
@@ -212,7 +208,8 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             vars(self).pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         X = self._validated(X, reset=True)
-        with safely(), using(getattr(self, "n_jobs", None), X.shape[0]):
+        jobs = getattr(self, "n_jobs", None)
+        with safely(), one_blas_thread(), using(jobs, X.shape[0]):
             learned, remarks = self._learn(X)
         vars(self).update(learned)
         for category, remark in remarks:
@@ -291,6 +288,11 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 class GraphClusterer(Clusterer):
     """A clusterer that learns a graph whose components are the clusters."""
 
+    def _validated(self, X, reset):
+        X = super()._validated(X, reset)
+        points = None if reset else getattr(self, "_points", None)
+        return X if points is None else points.stored(X)
+
     def predict(self, X):
         """Assign points to clusters: each to the one that most of its weight goes to.
 
@@ -334,7 +336,7 @@ class GraphClusterer(Clusterer):
             tables = _tables(X, k)
         else:
             m = min(k + 1, labels.size)
-            with safely():
+            with safely(), one_blas_thread():
                 found = nearest_to(self._points, self._placed(X), m, n_jobs=self.n_jobs)
             tables = [(np.arange(X.shape[0]), *found)]
         P = np.zeros((X.shape[0], int(labels.max()) + 1))

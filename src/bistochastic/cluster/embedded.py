@@ -1,12 +1,10 @@
 """What clusterers share that embed the points and call k-means."""
 
 import time
-import warnings
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.cluster.base import Clusterer, Watch
 from bistochastic.components import numbered
@@ -39,14 +37,13 @@ class Embedded(Clusterer):
         stages = Stages(self, X)
         embedding, learned, said = self._embedded(X, c, stages)
         seed = int(self._generator().integers(2**31 - 1))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points
-            found = KMeans(c, n_init=int(self.n_init), random_state=seed).fit(embedding)
+        number = len(np.unique(embedding, axis=0))
+        if number < c:
+            places = several(number, "different point")
+            raise InputError(f"n_clusters={c}, but X has only {places}.")
+        found = KMeans(c, n_init=int(self.n_init), random_state=seed).fit(embedding)
         stages.note("k-means", inertia=found.inertia_, n_iter=found.n_iter_)
         labels = numbered(found.labels_)
-        if labels.max() + 1 < c:
-            number = several(int(labels.max()) + 1, "different point")
-            raise InputError(f"n_clusters={c}, but X has only {number}.")
         stages.end()
         learned |= {
             "labels_": labels,

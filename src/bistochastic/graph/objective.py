@@ -167,11 +167,16 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
     violations = m.reduce(partial(stationarity, alpha=alpha))
     return Approximation(
         epsilon=bound,
-        relative_epsilon=bound / rows.sq_norm(),
+        relative_epsilon=_relative(bound, rows.sq_norm()),
         row_kkt=float(array_namespace(violations).max(violations)),
         kkt=2.0 * alpha * bound**0.5,
         exact=least,
         gap=value - least,
         distance=away,
-        relative_distance=away / exact.sq_norm() ** 0.5,
+        relative_distance=_relative(away, exact.sq_norm() ** 0.5),
     )
+
+
+def _relative(size, whole):
+    """Return a share; not a number of nothing, as where the solver found no weight."""
+    return size / whole if whole > 0 else math.nan
