@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from bistochastic.core.arrays import on_cpu
+
 
 def components(S):
     """Count the connected components of a graph by a search, never by eigenvalues.
@@ -61,3 +63,29 @@ def numbered(labels):
     rank = np.empty_like(first)
     rank[np.argsort(first, kind="stable")] = np.arange(first.size)
     return rank[labels]
+
+
+def by_size(S, labels, sizes):
+    """Return the numbers of components, the largest first.
+
+    Of equally large ones first that whose largest weights add up to least, so that no
+    order of the points decides.
+
+    Parameters
+    ----------
+    S : Graph
+        The graph.
+    labels : array of int of shape (n,)
+        The component of each point.
+    sizes : array of int of shape (q,)
+        How large each counts; its number of points, or 0.
+
+    Returns
+    -------
+    array of int of shape (q,)
+        The numbers.
+    """
+    if np.unique(sizes).size == sizes.size:
+        return np.argsort(-sizes)
+    held = np.bincount(labels, on_cpu(S.highest()), minlength=sizes.size)
+    return np.lexsort((held, -sizes))

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, eye_array
 
 from bistochastic.backends.csr import Csr
 from bistochastic.cluster.steps import Learned, Step
-from bistochastic.components import components, numbered
+from bistochastic.components import by_size, components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import Objective
@@ -91,14 +91,14 @@ def mended(S, links, floor, together=False):
 
 
 def joined(S, pairs):
-    """Add edges between pairs of points, half as heavy as the heaviest of their rows.
+    """Add edges between pairs of points, half as heavy as the heaviest of both rows.
 
     Parameters
     ----------
     S : Graph
         Symmetric weights.
     pairs : sequence of (int, int)
-        What to join; the first of a pair sets the weight.
+        What to join.
 
     Returns
     -------
@@ -108,7 +108,8 @@ def joined(S, pairs):
     if not pairs:
         return S
     i, j = np.array(pairs).T
-    return S.joined(i, j, BRIDGE * on_cpu(S.highest()[i]))
+    highest = on_cpu(S.highest())
+    return S.joined(i, j, BRIDGE * np.maximum(highest[i], highest[j]))
 
 
 def settled(graph, c, links, floor, scale):
@@ -151,7 +152,7 @@ def _cut(graph, labels, links, floor, scale):
     sizes = np.bincount(labels)
     pairs = np.unique(np.stack([labels, twins]), axis=1)[0]
     sizes[np.bincount(pairs, minlength=sizes.size) < 2] = 0  # duplicates only
-    index = np.flatnonzero(labels == sizes.argmax())
+    index = np.flatnonzero(labels == by_size(graph.S, labels, sizes)[0])
     groups = numbered(twins[index])
     part = graph.S.part(index)
     found = ky_fan(part, 2, np.zeros(index.size, dtype=np.int64))

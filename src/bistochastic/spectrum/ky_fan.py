@@ -7,6 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.linalg import LinAlgError, eigh
 
+from bistochastic.components import by_size
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status, run
 from bistochastic.spectrum.filtered import filtered
@@ -168,7 +169,9 @@ def _regular(S):
 def _indicators(S, labels, c):
     """Return the unit vectors that are constant on one component each, at most c."""
     sizes = np.bincount(labels)
-    largest = np.argsort(-sizes, kind="stable")[:c]
+    largest = np.argsort(-sizes, kind="stable")
+    if sizes.size > c:
+        largest = by_size(S, labels, sizes)[:c]
     column = np.full(len(sizes), -1)
     column[largest] = np.arange(len(largest))
     place = S.vector(column[labels])
