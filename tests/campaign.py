@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from collections import Counter, defaultdict
+from contextlib import suppress
 from tempfile import TemporaryDirectory
 
 from hostile.case import SLOWEST, Case
@@ -118,10 +119,8 @@ class Worker:
         if self.process is None:
             return
         if kill:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         else:
             self.pipe.send(None)
         self.process.join()

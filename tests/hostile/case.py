@@ -144,8 +144,9 @@ def documented(error):
 def place(error):
     """Return the innermost lines of an error, in the package and in all."""
     frames = traceback.extract_tb(error.__traceback__)
-    inside = [f for f in frames if "/bistochastic/" in f.filename][-1:]
-    return " < ".join(
+    inside = [frame for frame in frames if "/bistochastic/" in frame.filename]
+    places = [
         f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
-        for frame in [*dict.fromkeys([frames[-1], *inside])]
-    )
+        for frame in (frames[-1], *inside[-1:])
+    ]
+    return " < ".join(dict.fromkeys(places))

@@ -20,7 +20,7 @@ def ancmm(case, folder):
     """ANCMM with options at random."""
     X, smooth = points.drawn(case)
     n = len(X)
-    c = _number(case, n)
+    c = _number(case, X)
     metric = case.pick(*["euclidean"] * 6, "cosine", "manhattan", *PAIRS)
     options = _ancmm_options(case, n, c, metric)
     model = bistochastic.ANCMM(c, **options)
@@ -40,7 +40,7 @@ def published(case, folder):
     """CAN, PCAN, CLR and ERCAN."""
     X, _ = points.drawn(case)
     n = len(X)
-    c, k = _number(case, n), int(case.rng.integers(1, max(3, min(n, 20))))
+    c, k = _number(case, X), int(case.rng.integers(1, max(3, min(n, 20))))
     name = case.pick("CAN", "PCAN", "CLR", "ERCAN")
     options = {"n_neighbors": k, "n_jobs": case.pick(None, 1, 2)}
     if name != "PCAN":
@@ -65,7 +65,7 @@ def embedded(case, folder):
     """DSDC and DoublyStochasticSpectral."""
     X, _ = points.drawn(case)
     n = len(X)
-    c = _number(case, n)
+    c = _number(case, X)
     if case.chance(0.5):
         metric = case.pick("euclidean", "euclidean", "manhattan", "precomputed")
         model = bistochastic.DSDC(c, metric=metric, n_init=case.pick(1, 3))
@@ -133,10 +133,15 @@ def neighbors(case, folder):
     _symmetric(case, done.value)
 
 
-def _number(case, n):
+def _number(case, X):
     """Return a number of clusters, now and then one that is too large."""
-    most = max(1, n // 3)
-    return int(case.pick(1, 2, 3, *case.rng.integers(1, most + 1, 6), n, n + 1))
+    n = len(X)
+    if case.chance(0.05):
+        return int(case.pick(n, n + 1))
+    with np.errstate(all="ignore"):
+        distinct = len(np.unique(X, axis=0))
+    few = case.rng.integers(1, max(1, distinct // 3) + 1, 6)
+    return int(min(case.pick(1, 2, 3, 4, *few), distinct))
 
 
 def _ancmm_options(case, n, c, metric):
@@ -155,10 +160,12 @@ def _ancmm_options(case, n, c, metric):
         "graph_update": pick("marcus", "marcus", "marcus", "exact"),
         "scaling": pick("auto", "auto", "auto", "newton", "damped", "alternating"),
         "exact": pick(True, True, True, False),
-        "neighbors": pick("auto", "auto", "exact", 0.9),
+        "neighbors": pick("auto", "auto", "auto", "exact", 0.9),
         "tol": pick(1e-8, 1e-8, 1e-4, 1e-10, 1e-12, 1e-13),
         "n_jobs": pick(None, 1, 2),
     }
+    if options["graph_update"] == "exact" and options["alpha"] == "row":
+        options["alpha"] = "mean"
     if metric == "affinity":
         options["alpha"] = "mean"
         options["refine"] = pick("auto", "triangles", None)
@@ -276,8 +283,10 @@ def _row_sums(case, model, done, tol):
 def _new_points(case, model, X, given):
     """Check labels and shares of the data of the fit, and of points nearby."""
     seen = given
-    if model.metric not in PAIRS and case.chance(0.3):
-        seen = csr_array(dense(given)) if not issparse(given) else dense(given)
+    other = model.metric not in PAIRS and type(model).__name__ != "PCAN"
+    if other and case.chance(0.3):
+        seen = dense(given)
+        seen = seen if issparse(given) else csr_array(seen.astype(np.float64))
         case.note("predict on the other of dense and sparse")
     done = case.call("predict", model.predict, seen)
     isolated = model.metric == "affinity"  # a row without an affinity is refused

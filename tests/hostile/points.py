@@ -14,7 +14,7 @@ def drawn(case, most=120):
     if case.chance(0.01):
         n = int(rng.integers(1000, 2000))
     d = int(case.pick(1, 2, 2, 3, 5, 17))
-    name = case.pick(*MAKERS)
+    name = case.pick(*MAKERS, *SMOOTH, *SMOOTH)
     X = np.asarray(MAKERS[name](rng, n, d), dtype=np.float64)
     smooth, factor = name in SMOOTH and n > 3, 1.0
     if case.chance(0.15):
