@@ -111,7 +111,7 @@ def number(case, folder):
 
 def neighbors(case, folder):
     """The graph of adaptive neighbors alone."""
-    X, _ = points.drawn(case)
+    X, smooth = points.drawn(case)
     n = len(X)
     given, truth = formed(case, X, folder)
     k = int(case.rng.integers(2, max(3, min(n, 25))))
@@ -131,6 +131,11 @@ def neighbors(case, folder):
         f"{what}: row sums off by {error:.1e}",
     )
     _symmetric(case, done.value)
+    if smooth and issparse(given) and metric != "cosine":
+        plain = case.call("the same, dense", function, truth, k, metric=metric)
+        if plain.value is not None:
+            off = abs(plain.value - done.value).max()
+            case.check("same dense and sparse", off < 1e-6, f"{what}: off by {off:.1e}")
 
 
 def _number(case, X):
@@ -178,6 +183,8 @@ def _fit(case, model, X, folder, k):
     bad = case.chance(0.04)
     if metric in PAIRS:
         given, bad = points.pairs(case, X, metric, k), False
+        if metric == "affinity":
+            given, truth = formed(case, dense(given), folder)
         truth = dense(given)
     else:
         given, truth = formed(case, points.spoilt(case, X) if bad else X, folder)

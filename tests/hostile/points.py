@@ -56,7 +56,8 @@ def pairs(case, X, metric, k):
         if case.chance(0.5):
             return D
         case.note("a sparse table of distances")
-        return csr_array((D[rows, columns], (rows, columns)), shape=(n, n))
+        ends = np.arange(0, rows.size + 1, near.shape[1])
+        return csr_array((D[rows, columns], columns, ends), shape=(n, n))  # by distance
     with np.errstate(all="ignore"):
         middle = np.median(D[D > 0]) if (D > 0).any() else 1.0
         A = np.exp(-((D / middle) ** 2) * case.pick(0.5, 3.0, 30.0))
