@@ -224,7 +224,7 @@ def _command(case, home, *words, stop=None):
     try:
         if stop is not None:
             try:
-                run.wait(15)  # long enough to have started, also on a busy machine
+                run.wait(10)  # long enough to have started, also on a busy machine
             except subprocess.TimeoutExpired:
                 run.send_signal(stop)
         _, said = run.communicate(timeout=PATIENCE)
