@@ -169,6 +169,9 @@ def _ancmm_options(case, n, c, metric):
         "tol": pick(1e-8, 1e-8, 1e-4, 1e-10, 1e-12, 1e-13),
         "n_jobs": pick(None, 1, 2),
     }
+    if n > 500:  # one run of at most 50 steps, not one for each choice
+        options["n_neighbors"] = k
+        options["refine"] = pick("auto", "triangles", "local", None)
     if options["graph_update"] == "exact" and options["alpha"] == "row":
         options["alpha"] = "mean"
     if metric == "affinity":
