@@ -33,7 +33,7 @@ def ancmm(case, folder):
     _looks_back(case, model, given)
     tol = options["tol"]
     if smooth and metric not in PAIRS and _steady(case, model, given, done, tol):
-        _permuted(case, model, dense(given), done)
+        _permuted(case, model, given)
 
 
 def published(case, folder):
@@ -386,10 +386,12 @@ def _untied(given, model):
     return D.size > 1 and np.isfinite(D).all() and (np.diff(D) > 1e-9 * D[1:]).all()
 
 
-def _permuted(case, model, X, done):
+def _permuted(case, model, given):
+    X = dense(given)
     order = case.rng.permutation(len(X))
     other = clone(model)
-    moved = case.call("fit, permuted", other.fit, np.ascontiguousarray(X[order]))
+    X = csr_array(X[order]) if issparse(given) else X[order]
+    moved = case.call("fit, permuted", other.fit, X)
     if not hasattr(other, "labels_"):
         case.check("same after permutation", False, f"refused: {moved.error}")
         return
