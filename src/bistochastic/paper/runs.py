@@ -7,6 +7,7 @@ import platform
 import resource
 import sys
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -117,10 +118,9 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
         )
     if left:
         jobs = effective_n_jobs(-1 if jobs is None else jobs)
-        found = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(one)(cell, folder) for cell in left
-        )
-        with _appended(path) as stream:
+        workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        with _safe_path(), _appended(path) as stream:
+            found = workers(delayed(one)(cell, folder) for cell in left)
             for record in found:
                 stream.write((json.dumps(record) + "\n").encode())
                 stream.flush()
@@ -129,6 +129,20 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
                 count += 1
                 listen(count, record)
     return {cell.key: done[cell.key] for cell in todo}
+
+
+@contextmanager
+def _safe_path():
+    """Keep worker processes from importing what lies in the working folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _appended(path):
