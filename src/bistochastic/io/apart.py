@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from bistochastic.core.errors import FileError, InputError, MissingError
-from bistochastic.io import arrays, hdf, packing
+from bistochastic.io import arrays, hdf, packing, places
 
 READERS = {
     "cool": hdf.read_cool,
@@ -116,7 +116,7 @@ def child():
     """Read a file as standard input says, and write what it holds."""
     print(STARTED, flush=True)
     task = json.loads(sys.stdin.read())
-    _bound(Path(task["path"].partition("::")[0]), task["limit"])
+    _bound(places.parts(task["path"])[0], task["limit"])
     try:
         read = READERS[task["kind"]]
         value = read(Path(task["path"]), limit=task["limit"], **task["options"])

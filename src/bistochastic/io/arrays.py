@@ -1,5 +1,7 @@
 """Arrays and matrices: NPY, NPZ, MTX and MAT, never unpickled."""
 
+import bz2
+import gzip
 import zipfile
 from contextlib import contextmanager
 
@@ -262,7 +264,8 @@ def read_mtx(path, limit):
         The matrix; both halves, where the file has one.
     """
     with explained(path, "a Matrix Market file"):
-        rows, columns, entries, form, kind, _ = scipy_io.mminfo(str(path))
+        with _market(path) as stream:
+            rows, columns, entries, form, kind, _ = scipy_io.mminfo(stream)
         size = path.stat().st_size
         if path.suffix.lower() == ".gz":
             size *= DEFLATED
@@ -277,8 +280,15 @@ def read_mtx(path, limit):
                 f"than {size:,} bytes can hold."
             )
         check_size(path, 40 * entries + 16 * max(rows, columns), limit)
-        matrix = scipy_io.mmread(str(path))
+        with _market(path) as stream:
+            matrix = scipy_io.mmread(stream)
     return csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+
+
+def _market(path):
+    """Open a Matrix Market file; SciPy opens none whose name is not UTF-8."""
+    kinds = {".gz": gzip.open, ".bz2": bz2.open}
+    return kinds.get(path.suffix.lower(), open)(path, "rb")
 
 
 def read_mat(path, key, limit):
