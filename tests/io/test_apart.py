@@ -117,11 +117,13 @@ def test_folders_that_libraries_came_from_are_handed_on(tmp_path, monkeypatch):
     """As where PYTHONPATH alone names them; others on the path are not."""
     (tmp_path / "a" / "stacked").mkdir(parents=True)
     (tmp_path / "a" / "stacked" / "__init__.py").write_text("")
-    monkeypatch.setattr(apart, "LIBRARIES", ("numpy", "stacked"))
+    (tmp_path / "a" / "single.py").write_text("")
+    monkeypatch.setattr(apart, "LIBRARIES", ("numpy", "stacked", "single"))
     for folder in ("a", "b"):
         monkeypatch.syspath_prepend(tmp_path / folder)
     assert not [place for place in apart._places() if str(tmp_path) in place]
-    monkeypatch.setitem(sys.modules, "stacked", import_module("stacked"))
+    for name in ("stacked", "single"):
+        monkeypatch.setitem(sys.modules, name, import_module(name))
     assert [p for p in apart._places() if str(tmp_path) in p] == [str(tmp_path / "a")]
 
 

@@ -95,8 +95,9 @@ def _places():
     These are the folders that libraries have been imported from here, and the user's
     own installation. Other folders of this process's path are not handed on.
     """
-    found = [sys.modules[name].__file__ for name in LIBRARIES if name in sys.modules]
-    places = [str(Path(file).parents[1]) for file in found if file]
+    held = (sys.modules.get(name) for name in LIBRARIES)
+    found = [Path(module.__file__) for module in held if getattr(module, "__file__", 0)]
+    places = [str(f.parents[1] if f.stem == "__init__" else f.parent) for f in found]
     if site.ENABLE_USER_SITE:
         places.append(site.getusersitepackages())
     return list(dict.fromkeys(places))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bistochastic import __version__
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.progress import wrote
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
 from bistochastic.paper.protocol import (
@@ -125,6 +126,7 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
                 stream.write((json.dumps(record) + "\n").encode())
                 stream.flush()
                 os.fsync(stream.fileno())
+                wrote(path)
                 done[record["key"]] = record
                 count += 1
                 listen(count, record)
