@@ -251,3 +251,22 @@ def test_any_name_of_a_file_will_do(place, name):
     for words in (["cluster", f"{name}.x.csv", "-c", 3], ["scale", f"{name}.x.npy"]):
         assert "there is no such file" in run(*words, code=INPUT).stderr
     assert run("scale", f"{name}.npy", "--out", f"{name}.npz", code=OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cluster", "wine.csv", "-c", 10**30], "--clusters must be at most"),
+        (["cluster", "wine.csv", "-c", 3, "-k", 10**30], "--neighbors must be at most"),
+        (["cluster", "wine.csv", "-c", 3, "--jobs", 10**30], "--jobs must be at most"),
+        (["cluster", "wine.csv", "-c", 3, "--seed", 10**30], "Seed must be between"),
+        (["cluster", "wine.csv", "-c", 3, "--skip", 10**9], "has 179 lines"),
+        (["cluster", "wine.csv", "-c", 3, "--separator", "§"], "one ASCII character"),
+        (["predict", "none", "wine.csv", "--jobs", 10**30], "--jobs must be at most"),
+        (["reproduce", "--set", "wine", "--jobs", 10**30], "--jobs must be at most"),
+        (["cluster", "a::b.csv", "-c", 3], "a::b.csv: there is no such file"),
+        (["scale", "a.npy::b.npy"], "a.npy::b.npy: there is no such file"),
+    ],
+)
+def test_odd_options_end_in_a_sentence(place, words, said):
+    assert said in " ".join(run(*words, code=INPUT).stderr.split())

@@ -186,7 +186,7 @@ def test_marks_that_no_file_can_hold_are_refused(tmp_path, options):
         read_table(written(tmp_path, TABLE), **options)
 
 
-@pytest.mark.parametrize("skip", [4, 10**9, 10**30])
+@pytest.mark.parametrize("skip", [4, 10**9])
 def test_no_more_lines_are_skipped_than_there_are(tmp_path, skip):
     """As `--skip 1000000000`, which counted long after the end of the text."""
     text = said(tmp_path, "a,b\n1,2\n3,4", skip=skip)
@@ -194,9 +194,9 @@ def test_no_more_lines_are_skipped_than_there_are(tmp_path, skip):
     assert "empty behind 3 lines" in said(tmp_path, "a,b\n1,2\n3,4\n", skip=3)
 
 
-@pytest.mark.parametrize("skip", [-1, 1.5, "two", None])
+@pytest.mark.parametrize("skip", [-1, 1.5, "two", None, 10**30])
 def test_a_number_of_lines_to_skip_is_whole(tmp_path, skip):
-    with pytest.raises(InputError, match="whole number >= 0"):
+    with pytest.raises(InputError, match="whole number >= 0|at most"):
         read_table(written(tmp_path, TABLE), skip=skip)
 
 
@@ -204,6 +204,7 @@ def test_many_lines_are_skipped_at_once(tmp_path):
     table = read_table(written(tmp_path, "x\n" * 200_000 + TABLE), skip=200_000,
                        id="plant", label="kind")  # fmt: skip
     assert table.values.shape == (3, 2)
+
 
 def test_many_columns_and_long_rows(tmp_path):
     X = np.arange(3 * 10_000).reshape(3, -1) / 7

@@ -40,6 +40,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
+from bistochastic.parameters import check_jobs
 from bistochastic.report import write_page
 
 SCORES = {
@@ -276,6 +277,7 @@ def predict(
         Threads.
     """
     _check_outputs(voice, [saved, path], {"labels": labels}, force)
+    check_jobs("n_jobs", jobs)
     model, _, _, table, X, kept, notes = _again(
         voice, saved, path, reading, drop_missing
     )

@@ -11,6 +11,7 @@ from bistochastic.core.errors import FileError, MissingError, listed, several
 from bistochastic.datasets.load import FOLDER, PAPER, load
 from bistochastic.paper import page, runs
 from bistochastic.paper.protocol import METHODS, PROTOCOLS, TOYS
+from bistochastic.parameters import check_jobs
 
 RECORDS = (".jsonl", ".jsonl.gz")
 
@@ -42,6 +43,7 @@ def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figu
         for name in given:
             if name not in known:
                 raise UsageError(f"{option} {name}: there are {listed(known, 20)}.")
+    check_jobs("n_jobs", jobs)
     _check_outputs(voice, sets, data, records, figures)
     there = []
     for name in sets or PAPER:

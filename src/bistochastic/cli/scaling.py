@@ -17,6 +17,7 @@ from bistochastic.io.hdf import write_weights
 from bistochastic.io.places import COOLS, checked_file, parts
 from bistochastic.io.reading import kind_of
 from bistochastic.io.writing import as_json, beside
+from bistochastic.parameters import check_limits
 
 NUMBERS = "A matrix has numbers only."
 DIAGONALS = 2  # that cooler leaves out of a map of contacts
@@ -56,6 +57,7 @@ def scale(
     if not column or "/" in column or column in ("chrom", "start", "end", "."):
         raise UsageError(f"--column {column!r}: that is no name for weights.")
     _check_outputs(voice, path, cool, out, weights, force)
+    check_limits(options["tol"], options["max_iter"])
     cure = options["unsupported"] or ("prune" if cool else "raise")
     options = options | {"unsupported": cure}
     if ignore_diags is None:

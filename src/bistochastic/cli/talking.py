@@ -44,7 +44,9 @@ OPTIONS = {
     "tol": "--tol",
 }
 GIVEN = re.compile(r"\b(" + "|".join(OPTIONS) + r")=[\"']?([\w.+-]+)[\"']?")
-NAMED = re.compile(r"(?<![-\w])(n_clusters|n_neighbors|min_cluster_size|max_iter)\b")
+NAMED = re.compile(
+    r"(?<![-\w])(n_clusters|n_jobs|n_neighbors|min_cluster_size|max_iter)\b"
+)
 
 
 def as_options(text):

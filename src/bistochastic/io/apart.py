@@ -23,6 +23,7 @@ READERS = {
     "mtx": arrays.read_mtx,
 }
 SPARE = 4 << 30  # bytes that libraries map for themselves
+MOST = 1 << 62  # bytes that a bound can be
 SECONDS, RATE = 30, 1 << 20  # of a processor, and bytes that each more second is for
 REFUSED, MISSING = 3, 4
 CHILD = Path(__file__).with_name("child.py")
@@ -141,7 +142,7 @@ def _bound(path, limit):
         import resource
     except ImportError:  # Windows
         return
-    memory = 4 * limit + SPARE
+    memory = min(4 * limit + SPARE, MOST)
     seconds = SECONDS + path.stat().st_size // RATE
     for what, most in (
         (resource.RLIMIT_AS, memory),

@@ -227,8 +227,8 @@ def _below(path, text, skip, ended):
         raise FileError(f"{path} has {there}, and --skip {skip} leaves none of them.")
     if skip > lines:
         raise FileError(
-            f"{path}: --skip {skip} leaves out more than the {readable(len(text))} that "
-            "may stand above the names."
+            f"{path}: --skip {skip} leaves out more than the {readable(len(text))} "
+            "that may stand above the names."
         )
     return text.split("\n", skip)[skip]
 

@@ -147,7 +147,9 @@ def figure_2(folder=None, sets=CONVERGENCE):
     """
     from bistochastic.core.errors import FileError
 
-    figure, axes = pyplot().subplots(1, len(sets), figsize=(17, 3.8), layout="constrained")
+    figure, axes = pyplot().subplots(
+        1, len(sets), figsize=(17, 3.8), layout="constrained"
+    )
     for panel, name in zip(np.atleast_1d(axes), sets, strict=True):
         try:
             held = load(name, folder=folder)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bistochastic import __version__
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.jobs import workers
 from bistochastic.core.progress import wrote
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
@@ -106,7 +107,7 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
     dict
         All records of these cells, by their keys.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import Parallel, delayed
 
     path = Path(path)
     done = records(path)
@@ -118,10 +119,13 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
             "compressed file; unpack it first (gunzip)."
         )
     if left:
-        jobs = effective_n_jobs(-1 if jobs is None else jobs)
-        workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        pool = Parallel(
+            n_jobs=workers(-1 if jobs is None else jobs),
+            return_as="generator_unordered",
+            batch_size=1,
+        )
         with _safe_path(), _appended(path) as stream:
-            found = workers(delayed(one)(cell, folder) for cell in left)
+            found = pool(delayed(one)(cell, folder) for cell in left)
             for record in found:
                 stream.write((json.dumps(record) + "\n").encode())
                 stream.flush()
