@@ -4,7 +4,6 @@ import sys
 import textwrap
 import time
 import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
-from bistochastic.report import write_page
+from bistochastic.report import check_installed, write_page
 from bistochastic.scaling.marcus import LIMITS
 
 KNOWN_AS = {
@@ -43,12 +42,18 @@ SCORES = {
 def main(folder="build"):
     """Cluster a built-in data set, scale a built-in graph, and leave a page."""
     folder = Path(folder)
+    makes = _installed()
     table = write_wine(folder)
     scale()
-    shown = cluster(folder)
-    print(f"The data as a table, for `bistochastic cluster`: {table}")
+    shown = cluster(folder, makes)
+    print(f"The data as a table, for `bistochastic cluster`: {_name(table)}")
     for name, place in shown.items():
-        print(f"{name}\n{place}")
+        print(f"{name}\n{_name(place)}")
+
+
+def _name(path):
+    """Return a path to print, with bytes that are not UTF-8 written as numbers."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def write_wine(folder):
@@ -67,7 +72,19 @@ def write_wine(folder):
     return place
 
 
-def cluster(folder):
+def _installed():
+    """Return what can be left of a picture and a page, and say what lacks for them."""
+    makes = []
+    for what, check in (("picture", plot.pyplot), ("page", check_installed)):
+        try:
+            check()
+            makes.append(what)
+        except MissingError as error:
+            say(f"There will be no {what}. {error}")
+    return makes
+
+
+def cluster(folder, makes=("picture", "page")):
     """Cluster Wine as the paper does and by the default; leave a picture and a page."""
     wine = load_wine()
     scaler = MinMaxScaler().fit(wine.data)
@@ -92,12 +109,13 @@ def cluster(folder):
     free = ANCMM(n_clusters=3).fit(X)
     say(
         f"With nothing tuned, ANCMM(3) takes {free.n_neighbors_} neighbors: "
-        f"{sizes(free)} points, {scores(y, free)}. That is on the page."
+        f"{sizes(free)} points, {scores(y, free)}."
+        f"{' That is on the page.' if 'page' in makes else ''}"
     )
     left = {}
-    with suppress(MissingError):
+    if "picture" in makes:
         left["The picture:"] = draw(folder / "demo.png", X, model)
-    with suppress(MissingError):
+    if "page" in makes:
         page = folder / "demo.html"
         write_page(
             page,
@@ -113,8 +131,6 @@ def cluster(folder):
             force=True,
         )
         left["The page, to open in a browser:"] = page
-    if not left:
-        say("Pictures and a page need more: pip install 'bistochastic[plot,report]'")
     return left
 
 
@@ -133,8 +149,6 @@ def scores(y, model):
 def draw(place, X, model):
     """Draw the data with the learned graph, the graph as a matrix, the convergence."""
     left = plot.graph(model, X, layout="pca")
-    import matplotlib.pyplot as plt
-
     figure = left.figure
     figure.set_size_inches(13.5, 4.2)
     figure.get_layout_engine().set(wspace=0.06)
@@ -142,8 +156,9 @@ def draw(place, X, model):
     left.set_subplotspec(grid[0])
     plot.matrix(model, ax=figure.add_subplot(grid[1]))
     plot.convergence(model, ax=figure.add_subplot(grid[2]))
-    figure.savefig(place, dpi=150)
-    plt.close(figure)
+    with replacing(place, force=True) as stream:
+        figure.savefig(stream, dpi=150, format="png")
+    plot.pyplot().close(figure)
     return place
 
 

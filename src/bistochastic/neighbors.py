@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.spatial.distance import cdist
 
 from bistochastic.core.errors import InputError, listed, several
+from bistochastic.core.jobs import workers
 
 NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differences
 LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done again
@@ -227,7 +228,6 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     costs : array of shape (n_new, m)
         Their squared distances.
     """
-    from joblib import effective_n_jobs
     from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 
@@ -235,8 +235,8 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     by_coordinates = metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
     if by_coordinates and not issparse(X) and X.shape[1] <= FLAT and not brute:
-        workers = -1 if n_jobs is None else effective_n_jobs(n_jobs)
-        distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=workers)
+        threads = -1 if n_jobs is None else workers(n_jobs)
+        distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=threads)
         _in_range(distances, points)
     else:
         search = NearestNeighbors(
@@ -245,7 +245,7 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
             algorithm="brute"
             if brute or callable(metric)
             else "auto",  # or by triangles
-            n_jobs=n_jobs,
+            n_jobs=None if n_jobs is None else workers(n_jobs),
         ).fit(X)
         distances, columns = search.kneighbors(Y)
     lost = np.zeros(Y.shape[0], dtype=bool)

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, InputTypeError, several
+from bistochastic.core.errors import InputError, InputTypeError, several, told
 
 ASSIGNMENT = (
     "For a cheapest plan, the limit of large omega, see "
@@ -21,11 +21,13 @@ def checked_omega(omega):
     except OverflowError:
         value = math.inf
     if not 0 < value < math.inf:
-        said = f"omega={omega!r}: omega must be a positive, finite number."
+        said = f"omega={told(omega)}: omega must be a positive, finite number."
         raise InputError(f"{said} {ASSIGNMENT}" if value == math.inf else said)
     return value
 
 
+LARGEST = 2**63 - 1  # that arrays can count to
+MILLION = 1_000_000  # starts, or jobs: far more than anyone can wait for, or has
 PAIRS = ("precomputed", "affinity")  # X is n x n
 WITH_PARAMETERS = {"mahalanobis", "seuclidean", "nan_euclidean", "wminkowski"}
 NO_DISTANCES = {"russellrao", "yule"}  # not 0 from a point to itself
@@ -51,10 +53,8 @@ class Limit:
             return
         if not self.fits(value):
             allowed = [*map(repr, self.words), *([self.kind] if self.kind else [])]
-            said = " or ".join(allowed[-2:])
-            raise InputError(
-                f"{name}={value!r}: {name} must be {', '.join([*allowed[:-2], said])}."
-            )
+            said = ", ".join([*allowed[:-2], " or ".join(allowed[-2:])])
+            raise InputError(f"{name}={told(value)}: {name} must be {said}.")
 
     def fits(self, value):
         """Tell whether a value is of the kind."""
@@ -65,18 +65,34 @@ class Choice(Limit):
     """One of the words."""
 
 
-class Count(Limit):
-    """A whole number of at least `least`, or one of the words."""
+def whole(value):
+    """Tell whether a value is a whole number."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
-    def __init__(self, least, *words):
+
+class Count(Limit):
+    """A whole number from `least` to `most`, or one of the words."""
+
+    def __init__(self, least, *words, most=LARGEST):
         super().__init__(*words)
-        self.least = least
+        self.least, self.most = least, most
         self.kind = f"a whole number >= {least}"
+
+    def __call__(self, name, value):
+        """Refuse a value that is none of the words and no such number."""
+        if whole(value):
+            check_most(name, value, self.most)
+        super().__call__(name, value)
 
     def fits(self, value):
         """Tell whether it is such a number."""
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return whole and value >= self.least
+        return whole(value) and value >= self.least
+
+
+def check_most(name, value, most):
+    """Refuse a whole number that is too large for anything."""
+    if value > most:
+        raise InputError(f"{name}={told(value)}: {name} must be at most {most:,}.")
 
 
 class Positive(Limit):
@@ -112,7 +128,7 @@ def check_metric(name, metric, pairs=PAIRS):
     known |= {*pairs}
     if not (callable(metric) or (isinstance(metric, str) and metric in known)):
         raise InputError(
-            f"{name}={metric!r}: {name} must be a function of two rows or one of "
+            f"{name}={told(metric)}: {name} must be a function of two rows or one of "
             f"{', '.join(sorted(known))}."
         )
 
@@ -139,11 +155,12 @@ def unmasked(X):
 
 def check_jobs(name, value):
     """Refuse what is not a number of jobs as scikit-learn understands it."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (value is None or (whole and value != 0)):
+    if whole(value):
+        check_most(name, value, MILLION)
+    if not (value is None or (whole(value) and value != 0)):
         raise InputError(
-            f"{name}={value!r}: {name} must be None or a whole number other than 0; -1 "
-            "means all processors."
+            f"{name}={told(value)}: {name} must be None or a whole number other than "
+            "0; -1 means all processors."
         )
 
 
@@ -151,7 +168,7 @@ def check_device(name, value):
     """Refuse what does not name a device; whether it is there is seen later."""
     if not (value is None or isinstance(value, str) or hasattr(value, "type")):
         raise InputError(
-            f"{name}={value!r}: {name} must be None or a device of torch, such as "
+            f"{name}={told(value)}: {name} must be None or a device of torch, such as "
             "'cuda' or 'cuda:1'."
         )
 
@@ -169,10 +186,10 @@ def check_seed(name, value):
 def check_limits(tol, max_iter):
     """Refuse a tolerance or a number of iterates that makes no sense."""
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
-        raise InputError(f"tol={tol!r}: tol must lie strictly between 0 and 1.")
+        raise InputError(f"tol={told(tol)}: tol must lie strictly between 0 and 1.")
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
         raise InputError(
-            f"max_iter={max_iter!r}: max_iter must be a whole number >= 1."
+            f"max_iter={told(max_iter)}: max_iter must be a whole number >= 1."
         )
 
 

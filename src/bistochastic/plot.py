@@ -13,10 +13,8 @@ MANY = 12  # clusters from which on there is no legend
 MARKERS = "oDs^vP"
 
 
-def _axes(ax):
-    """Return the Axes, a new one if there is none."""
-    if ax is not None:
-        return ax
+def pyplot():
+    """Import matplotlib, or say how to get it: before a long run, not after it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -24,7 +22,12 @@ def _axes(ax):
             "Pictures need matplotlib, which is not installed: "
             "pip install 'bistochastic[plot]'"
         ) from None
-    return plt.subplots(layout="constrained")[1]
+    return plt
+
+
+def _axes(ax):
+    """Return the Axes, a new one if there is none."""
+    return pyplot().subplots(layout="constrained")[1] if ax is None else ax
 
 
 def graph(

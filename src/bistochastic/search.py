@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from bistochastic.core.errors import InputError
+from bistochastic.core.jobs import workers
 from bistochastic.core.threads import forked
 from bistochastic.descent import descent
 from bistochastic.neighbors import (
@@ -92,7 +92,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
             )
     if wanted == 1.0:
         return Found(*nearest(points, m, n_jobs=n_jobs))
-    threads = 1 if forked() else effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    threads = 1 if forked() else workers(-1 if n_jobs is None else n_jobs)
     columns, recall = approximate(points, m, wanted, threads, fast)
     few = np.flatnonzero((columns < 0).any(axis=1))
     if few.size:  # lists too short

@@ -10,7 +10,7 @@ import pytest
 from scipy import io as scipy_io
 from scipy.sparse import coo_array, csr_array, issparse, save_npz
 
-from bistochastic.core.errors import FileError
+from bistochastic.core.errors import FileError, InputError
 from bistochastic.io import read_matrix, read_table
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -178,9 +178,14 @@ def test_readers_that_crash_or_hang_are_kept_apart(tmp_path, monkeypatch):
     refused(file, "damaged")
     from bistochastic.io import apart
 
-    monkeypatch.setattr(apart, "START", "import os; os.abort()")
+    child = tmp_path / "child.py"
+    monkeypatch.setattr(apart, "CHILD", child)
     scipy_io.mmwrite(file, S)
-    refused(file, "crashed")
+    child.write_text("import os; os.write(1, b'started'); os.abort()")
+    refused(file, "damaged.* crashed")
+    child.write_text("import os; os.abort()")
+    with pytest.raises(InputError, match=r"crashed .* before it came to the file"):
+        read_matrix(file)
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.mtx", "a.mat", "a.h5ad"])

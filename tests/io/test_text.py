@@ -174,6 +174,38 @@ def test_another_encoding(tmp_path):
             read_table(written(tmp_path, TABLE), encoding=wrong)
 
 
+@pytest.mark.parametrize("mark", ["ab", "", "§", "\udcff", '"', "\n", "\0"])
+def test_a_separator_is_one_ascii_character(tmp_path, mark):
+    with pytest.raises(InputError, match="one ASCII character"):
+        read_table(written(tmp_path, TABLE), separator=mark)
+
+
+@pytest.mark.parametrize("options", [{"missing": ["\udcff"]}, {"thousands": "\udcff"}])
+def test_marks_that_no_file_can_hold_are_refused(tmp_path, options):
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_table(written(tmp_path, TABLE), **options)
+
+
+@pytest.mark.parametrize("skip", [4, 10**9])
+def test_no_more_lines_are_skipped_than_there_are(tmp_path, skip):
+    """As `--skip 1000000000`, which counted long after the end of the text."""
+    text = said(tmp_path, "a,b\n1,2\n3,4", skip=skip)
+    assert f"has 3 lines, and --skip {skip} leaves none" in text
+    assert "empty behind 3 lines" in said(tmp_path, "a,b\n1,2\n3,4\n", skip=3)
+
+
+@pytest.mark.parametrize("skip", [-1, 1.5, "two", None, 10**30])
+def test_a_number_of_lines_to_skip_is_whole(tmp_path, skip):
+    with pytest.raises(InputError, match="whole number >= 0|at most"):
+        read_table(written(tmp_path, TABLE), skip=skip)
+
+
+def test_many_lines_are_skipped_at_once(tmp_path):
+    table = read_table(written(tmp_path, "x\n" * 200_000 + TABLE), skip=200_000,
+                       id="plant", label="kind")  # fmt: skip
+    assert table.values.shape == (3, 2)
+
+
 def test_many_columns_and_long_rows(tmp_path):
     X = np.arange(3 * 10_000).reshape(3, -1) / 7
     head = ",".join(f"c{i}" for i in range(10_000))
@@ -233,7 +265,6 @@ def test_blocks_join_to_one_table(tmp_path, monkeypatch):
         ("a,b\n1.234,5;2\n", {"decimal": ","}, ""),
         ("a,b\n1\0,2\n", {}, "not text"),
         (b"PK\x03\x04abc", {}, "ZIP"),
-        (TABLE, {"separator": "ab"}, "one character"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, text, options, words):

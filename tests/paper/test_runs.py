@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -177,3 +180,26 @@ def test_what_is_reported():
     assert runs.best([record("raw", (50.0, 5))])["ACC"] == 50.0
     with pytest.raises(ValueError, match="labels may not choose"):
         runs.best(found, label_free=True)
+
+
+WORKERS = """
+from bistochastic.paper import runs
+todo = runs.wanted(["wine"], ["CAN", "CLR"], ["label-free"], ())
+assert len(runs.run(todo, "records.jsonl", jobs=2)) == 2
+"""
+
+
+def test_workers_run_nothing_from_the_working_folder(tmp_path):
+    for name in ("argparse", "joblib", "json", "numpy", "pickle", "sklearn"):
+        (tmp_path / f"{name}.py").write_text(f"open('mark', 'a').write({name!r})")
+    source = str(Path(runs.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", WORKERS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": source},
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "mark").exists()

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import Any, Self, cast
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array, diags_array, vstack
 
+from bistochastic.core.jobs import workers
 from bistochastic.core.protocols import Text
 
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
@@ -269,7 +269,7 @@ def using(n_jobs: int | None, rows: int) -> Iterator[None]:
         return
     from bistochastic.backends import kernels
 
-    with kernels.threads(effective_n_jobs(n_jobs)):
+    with kernels.threads(workers(n_jobs)):
         yield
 
 

@@ -8,7 +8,6 @@ import sys
 import time
 import warnings
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 from rich.table import Table as Grid
@@ -16,6 +15,8 @@ from rich.text import Text
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, __version__
+from bistochastic.backends.device import Device
+from bistochastic.cli.outputs import GRAPHS, PAGES, TABLES, check_outputs
 from bistochastic.cli.prepared import (
     Preparation,
     applied,
@@ -33,13 +34,14 @@ from bistochastic.io import (
     write_summary,
 )
 from bistochastic.io.models import load_with_extra
-from bistochastic.io.writing import as_json, check_new
+from bistochastic.io.writing import as_json
 from bistochastic.metrics import (
     clustering_accuracy,
     normalized_mutual_information,
     purity,
 )
-from bistochastic.report import check_installed, write_page
+from bistochastic.parameters import check_jobs
+from bistochastic.report import write_page
 
 SCORES = {
     "accuracy": clustering_accuracy,
@@ -53,13 +55,7 @@ KEPT = (
     "key", "separator", "decimal", "encoding", "header", "missing", "thousands", "skip",
 )  # fmt: skip
 NUMBERS_THEN = "It was a column of numbers when the model was made."
-ENDINGS = {
-    "labels": (".csv", ".tsv", ".txt", ".parquet", ".pq"),
-    "graph": (".npz", ".mtx", ".npy"),
-    "model": (),
-    "summary": (),
-    "report": (".html", ".htm"),
-}
+ENDINGS = {"labels": TABLES, "graph": GRAPHS, "report": PAGES, "out": PAGES}
 SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
 TOLD = (
     "file", "scale", "notes", "warnings", "seconds", "peak_memory_mb", "command",
@@ -107,9 +103,8 @@ def cluster(
         Whether to replace files, leave ids as they are, print JSON.
     """
     options = {"n_clusters": number_or_auto("--clusters", number)} | options
-    _check_outputs(voice, path, outputs, force)
-    if outputs["report"]:
-        check_installed()
+    _check_outputs(voice, [path], outputs, force)
+    _check_model(options)
     if not (any(outputs.values()) or json):
         voice.note("Only a summary will be shown; --labels FILE keeps the clusters.")
     began = time.perf_counter()
@@ -240,8 +235,7 @@ def report(voice, saved, path, reading, *, out, layout, drop_missing, force):
     force : bool
         Whether to replace a file.
     """
-    _check_outputs(voice, path, {"out": out}, force)
-    check_installed()
+    _check_outputs(voice, [saved, path], {"out": out}, force)
     model, extra, preparation, table, X, kept, _ = _again(
         voice, saved, path, reading, drop_missing
     )
@@ -282,7 +276,8 @@ def predict(
     jobs : int or None
         Threads.
     """
-    _check_outputs(voice, path, {"labels": labels}, force)
+    _check_outputs(voice, [saved, path], {"labels": labels}, force)
+    check_jobs("n_jobs", jobs)
     model, _, _, table, X, kept, notes = _again(
         voice, saved, path, reading, drop_missing
     )
@@ -431,30 +426,15 @@ def peak():
     return round(held / (1e6 if sys.platform == "darwin" else 1e3))
 
 
-def _check_outputs(voice, path, outputs, force):
-    """Refuse what cannot be written before any work is done."""
-    for name, out in outputs.items():
-        if out == "" or (out == "-" and name != "labels"):
-            raise UsageError(f"--{name} {out!r}: name a file.")
-    wanted = {name: out for name, out in outputs.items() if out and out != "-"}
-    taken = {_place(path): "read from"}
-    for name, out in wanted.items():
-        endings = ENDINGS["report" if name == "out" else name]
-        if endings and not out.lower().endswith(endings):
-            raise UsageError(f"--{name} {out}: name it {listed(endings, 9)}.")
-        check_new(out, force)
-        place = _place(out)
-        if place in taken and not str(place).startswith("/dev/"):
-            raise UsageError(f"--{name} {out}: that file is {taken[place]} already.")
-        taken[place] = "written"
-    voice.planned = list(wanted.values())
+def _check_outputs(voice, inputs, outputs, force):
+    check_outputs(voice, inputs, outputs, force, endings=ENDINGS, streams=("labels",))
 
 
-def _place(path):
-    try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError):
-        return Path(path)
+def _check_model(options):
+    """Refuse parameters that do not fit before anything is read."""
+    ANCMM(**options)._check()
+    if options["device"] is not None:
+        Device.named(options["device"])
 
 
 def _spread_out(labels, kept):

@@ -1,15 +1,19 @@
 """What the command `reproduce` does."""
 
+import os
 from pathlib import Path
 
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
+from bistochastic.cli.outputs import check_outputs
 from bistochastic.cli.talking import UsageError
-from bistochastic.core.errors import FileError, listed, several
-from bistochastic.datasets.load import PAPER, load
+from bistochastic.core.errors import FileError, MissingError, listed, several
+from bistochastic.datasets.load import FOLDER, PAPER, load
 from bistochastic.paper import page, runs
 from bistochastic.paper.protocol import METHODS, PROTOCOLS, TOYS
-from bistochastic.report import check_installed
+from bistochastic.parameters import check_jobs
+
+RECORDS = (".jsonl", ".jsonl.gz")
 
 
 def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figures):
@@ -39,7 +43,8 @@ def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figu
         for name in given:
             if name not in known:
                 raise UsageError(f"{option} {name}: there are {listed(known, 20)}.")
-    check_installed()
+    check_jobs("n_jobs", jobs)
+    _check_outputs(voice, sets, data, records, figures)
     there = []
     for name in sets or PAPER:
         try:
@@ -66,10 +71,26 @@ def reproduce(voice, *, sets, methods, protocols, data, records, out, jobs, figu
                 best = max(score["ACC"] for score in record["scores"])
                 bar.console.print(f"{record['key']}: ACC {best}, {record['seconds']} s")
 
-        voice.planned = [records]
         found = runs.run(todo, records, folder=data, jobs=jobs, listen=follow)
     with voice.stage("Tables and figures"):
         made = page.write(Path(out), list(found.values()), data=data, drawn=figures)
     for text in page.sentences(list(found.values())):
         voice.tell(text)
     voice.tell(f"The page: {made}")
+
+
+def _check_outputs(voice, sets, data, records, figures):
+    """Say what is in the way, or lacks, before hours of runs."""
+    page.check_installed(drawn=False)
+    if figures:
+        try:
+            page.check_installed()
+        except MissingError as error:
+            raise MissingError(f"{error}; --no-figures works without it.") from None
+    if records.lower().endswith(RECORDS):
+        Path(records).parent.mkdir(parents=True, exist_ok=True)
+    folder = data or os.environ.get(FOLDER)
+    inputs = [Path(folder) / f"{name}.npz" for name in sets or PAPER] if folder else []
+    check_outputs(
+        voice, inputs, {"records": records}, True, endings={"records": RECORDS}
+    )

@@ -9,16 +9,18 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from bistochastic import Status, SupportError, marcus_mapping
+from bistochastic.cli.outputs import GRAPHS, TABLES, check_outputs
 from bistochastic.cli.talking import SHORT, UsageError, remarks
 from bistochastic.core.errors import FileError, InputError, listed, several
 from bistochastic.io import read_matrix, write_graph, write_labels
 from bistochastic.io.hdf import write_weights
+from bistochastic.io.places import COOLS, checked_file, parts
 from bistochastic.io.reading import kind_of
-from bistochastic.io.writing import as_json, beside, check_new
+from bistochastic.io.writing import as_json, beside
+from bistochastic.parameters import check_limits
 
 NUMBERS = "A matrix has numbers only."
 DIAGONALS = 2  # that cooler leaves out of a map of contacts
-COOLS = (".cool", ".mcool")
 KINDS = {
     "total": "the scaling exists, and is the only one",
     "partial": "some entries would have to become zero",
@@ -51,10 +53,11 @@ def scale(
     force, json : bool
         Whether to replace files, print JSON.
     """
-    cool = kind_of(path, reading["format"]) == "cool"
+    cool = kind_of(checked_file(path), reading["format"]) == "cool"
     if not column or "/" in column or column in ("chrom", "start", "end", "."):
         raise UsageError(f"--column {column!r}: that is no name for weights.")
     _check_outputs(voice, path, cool, out, weights, force)
+    check_limits(options["tol"], options["max_iter"])
     cure = options["unsupported"] or ("prune" if cool else "raise")
     options = options | {"unsupported": cure}
     if ignore_diags is None:
@@ -100,7 +103,7 @@ def scale(
     for text in said:
         voice.warn(text)
     held = np.where(used, u, np.nan)
-    if out and out.lower().partition("::")[0].endswith(COOLS):
+    if out and out.lower().endswith(COOLS):
         _write_cool(voice, path, out, column, held, facts, options, min_nnz, force)
     elif out:
         with voice.stage("Writing the matrix"):
@@ -150,27 +153,20 @@ def _of_kind(path, reading):
 
 def _check_outputs(voice, path, cool, out, weights, force):
     """Refuse what cannot be written before any work is done."""
-    if out:
-        place, _, group = out.partition("::")
-        if group:
-            raise UsageError(f"--out {out}: name the file alone.")
-        ending = place.lower()
-        if ending.endswith(COOLS) and not cool:
-            raise UsageError(f"--out {out}: only a COOL file can get weights.")
-        if not ending.endswith((".npz", ".mtx", ".npy", *COOLS)):
-            raise UsageError(
-                f"--out {out}: name it .npz, .mtx, .npy or, for a COOL file, .cool; "
-                "--weights writes the scaling alone as .csv."
-            )
-    endings = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-    if weights and weights != "-" and not weights.lower().endswith(endings):
-        raise UsageError(f"--weights {weights}: name it .csv, .tsv or .parquet.")
-    if out and weights and out == weights:
-        raise UsageError(f"{out} is named twice; each file needs its own name.")
-    for place in (out, weights):
-        if place and place != "-":
-            check_new(place, force)
-            voice.planned.append(place)
+    if out and out.lower().rpartition("::")[0].endswith(COOLS):
+        raise UsageError(f"--out {out}: name the file alone.")
+    copied = bool(out) and out.lower().endswith(COOLS)
+    if copied and not cool:
+        raise UsageError(f"--out {out}: only a COOL file can get weights.")
+    check_outputs(
+        voice,
+        [path],
+        {"out": out, "weights": weights},
+        force,
+        endings={"out": GRAPHS + COOLS * cool, "weights": TABLES},
+        streams=("weights",),
+        again=("out",) if copied else (),  # the map with weights is the map
+    )
 
 
 def _without(S, diagonals, least):
@@ -203,7 +199,7 @@ def _said(path, S, diagonals, least, left):
 
 def _write_cool(voice, path, out, column, weights, facts, options, min_nnz, force):
     """Write a copy of a map with the weights of its bins."""
-    source, _, group = str(path).partition("::")
+    source, group = parts(path)
     kept = {
         "tol": options["tol"] or 1e-10,
         "min_nnz": min_nnz,

@@ -20,13 +20,14 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bistochastic.core.errors import InputError, OutputError
-from bistochastic.core.progress import heard
+from bistochastic.core.errors import InputError, OutputError, listed
+from bistochastic.core.progress import heard, kept
 
 BUG, USAGE, INPUT, OUTPUT, SHORT = 1, 2, 3, 4, 5
 INTERRUPTED, TERMINATED, CLOSED = 130, 143, 141
 ENDS = [getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)]
 CLOSED_OUT = sys.stdout is None
+LISTED = 12  # files that were written, by name
 
 
 OPTIONS = {
@@ -43,7 +44,9 @@ OPTIONS = {
     "tol": "--tol",
 }
 GIVEN = re.compile(r"\b(" + "|".join(OPTIONS) + r")=[\"']?([\w.+-]+)[\"']?")
-NAMED = re.compile(r"(?<![-\w])(n_clusters|n_neighbors|min_cluster_size|max_iter)\b")
+NAMED = re.compile(
+    r"(?<![-\w])(n_clusters|n_jobs|n_neighbors|min_cluster_size|max_iter)\b"
+)
 
 
 def as_options(text):
@@ -123,17 +126,21 @@ class Voice:
             self.out.print(Text(shown(thing)) if isinstance(thing, str) else thing)
 
     def wrote(self, path, what):
-        """Remember that a file is complete, and say so."""
-        self.written.append(str(path))
+        """Say that a file is complete."""
         self.note(f"Written: {path} ({what})")
 
     def ends(self):
         """Return what was kept, as a sentence."""
         if self.written:
-            return f"Complete: {', '.join(self.written)}; nothing is half-written."
+            names = listed(dict.fromkeys(self.written), LISTED)
+            return f"Complete: {names}; nothing is half-written."
         if self.planned:
             return "No file was written, and none was changed."
         return "Nothing is lost: no file was to be written."
+
+    def closing(self, error):
+        """Return an error as sentences, with what was kept if anything was."""
+        return f"{error} {self.ends()}" if self.written else str(error)
 
     @contextmanager
     def stage(self, text):
@@ -236,7 +243,8 @@ def guarded(voice):
 
     before = {number: signal.signal(number, ended) for number in ENDS}
     try:
-        yield
+        with kept(voice.written.append):
+            yield
     except Terminated:
         voice.fail(f"Stopped from outside. {voice.ends()}")
         sys.exit(TERMINATED)
@@ -248,16 +256,16 @@ def guarded(voice):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(CLOSED)
     except OutputError as error:
-        voice.fail(f"{error} {voice.ends() if voice.written else ''}".strip())
+        voice.fail(voice.closing(error))
         sys.exit(OUTPUT)
     except MemoryError as error:
         voice.fail(f"There is not enough memory. {error} {voice.ends()}")
         sys.exit(INPUT)
     except UsageError as error:
-        voice.fail(str(error))
+        voice.fail(voice.closing(error))
         sys.exit(USAGE)
     except InputError as error:
-        voice.fail(str(error))
+        voice.fail(voice.closing(error))
         sys.exit(INPUT)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
@@ -266,7 +274,7 @@ def guarded(voice):
     except ValueError as error:  # of scikit-learn, about data
         if voice.verbose:
             voice.err.print_exception()
-        voice.fail(str(error))
+        voice.fail(voice.closing(error))
         sys.exit(INPUT)
     except Exception as error:
         if voice.verbose:

@@ -16,6 +16,7 @@ from bistochastic.core.errors import InputError, SupportError, several
 from bistochastic.core.run import Status
 from bistochastic.neighbors import Points, squared_distances
 from bistochastic.parameters import (
+    MILLION,
     Choice,
     Count,
     Fraction,
@@ -109,7 +110,7 @@ class DSDC(Embedded):
         "n_clusters": Count(1),
         "embedding": Choice("auto", "sphere", "gram"),
         "metric": check_distance,
-        "n_init": Count(1),
+        "n_init": Count(1, most=MILLION),
         "tol": Fraction(),
         "random_state": check_seed,
         "verbose": Count(0, True, False),

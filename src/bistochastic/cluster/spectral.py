@@ -19,6 +19,7 @@ from bistochastic.graph.simplex import first_weights
 from bistochastic.input import Wanted, hold
 from bistochastic.neighbors import Points, squared_distances
 from bistochastic.parameters import (
+    MILLION,
     Choice,
     Count,
     Fraction,
@@ -120,7 +121,7 @@ class DoublyStochasticSpectral(Embedded):
         "normalization": Choice(*NORMALIZATIONS),
         "n_neighbors": Count(2),
         "gamma": Positive(None),
-        "n_init": Count(1),
+        "n_init": Count(1, most=MILLION),
         "tol": Fraction(),
         "n_jobs": check_jobs,
         "random_state": check_seed,

@@ -113,8 +113,17 @@ def listed(items: Iterable[Any], most: int = 5) -> str:
     return ", ".join(words[:most] + ["..."] * (len(words) > most))
 
 
+def told(value: Any, most: int = 80) -> str:
+    """Write a value that was passed for a message, in short."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no numbers of more than 4,300 digits
+        return f"(a number of {value.bit_length():,} bits)"
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
     """Refuse a value that is not among the allowed words."""
     if not (isinstance(value, str) and value in allowed):
         words = ", ".join(map(repr, allowed))
-        raise InputError(f"{name}={value!r}: {name} must be one of {words}.")
+        raise InputError(f"{name}={told(value)}: {name} must be one of {words}.")

@@ -1,7 +1,7 @@
-"""Who listens to long work: a command line with a bar, or nobody."""
+"""Who listens to long work and hears of files: a command line, or nobody."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -34,10 +34,19 @@ class Progress:
 
 Listener = Callable[[Progress], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_keeper: ContextVar[Callable[[str], None] | None] = ContextVar("keeper", default=None)
 
 
 @contextmanager
-def heard(listener: Listener) -> Iterator[None]:
+def _held(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def heard(listener: Listener) -> AbstractContextManager[None]:
     """Let a function hear of the progress of all that is fitted in the block.
 
     Parameters
@@ -45,11 +54,7 @@ def heard(listener: Listener) -> Iterator[None]:
     listener : callable
         Called with a Progress after each step.
     """
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return _held(_listener, listener)
 
 
 def tell(progress: Progress) -> None:
@@ -57,3 +62,21 @@ def tell(progress: Progress) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(progress)
+
+
+def kept(keeper: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Let a function hear of each file that is complete in the block.
+
+    Parameters
+    ----------
+    keeper : callable
+        Called with the name of the file.
+    """
+    return _held(_keeper, keeper)
+
+
+def wrote(path: Any) -> None:
+    """Say that a file is complete, or has more in it that stays."""
+    keeper = _keeper.get()
+    if keeper is not None:
+        keeper(str(path))

@@ -2,6 +2,8 @@
 
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy import io as scipy_io
@@ -262,7 +264,8 @@ def read_mtx(path, limit):
         The matrix; both halves, where the file has one.
     """
     with explained(path, "a Matrix Market file"):
-        rows, columns, entries, form, kind, _ = scipy_io.mminfo(str(path))
+        with _named(path) as name:
+            rows, columns, entries, form, kind, _ = scipy_io.mminfo(name)
         size = path.stat().st_size
         if path.suffix.lower() == ".gz":
             size *= DEFLATED
@@ -277,8 +280,24 @@ def read_mtx(path, limit):
                 f"than {size:,} bytes can hold."
             )
         check_size(path, 40 * entries + 16 * max(rows, columns), limit)
-        matrix = scipy_io.mmread(str(path))
+        with _named(path) as name:
+            matrix = scipy_io.mmread(name)
     return csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+
+
+@contextmanager
+def _named(path):
+    """Yield a name for SciPy, whose reader of MTX takes UTF-8 only."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        with TemporaryDirectory() as folder:
+            packed = path.suffix.lower() in (".gz", ".bz2")
+            name = Path(folder) / f"matrix{path.suffix.lower() if packed else '.mtx'}"
+            name.symlink_to(path.resolve())
+            yield str(name)
+    else:
+        yield str(path)
 
 
 def read_mat(path, key, limit):

@@ -8,6 +8,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.limits import check_size
 from bistochastic.io.optional import needed
+from bistochastic.io.places import parts
 from bistochastic.io.table import LABELS, checked_sparse
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -259,10 +260,8 @@ def read_cool(uri, limit):
         The bins, as ``chr1:0-10000``.
     """
     cooler = needed("cooler", uri)
-    path, _, group = str(uri).partition("::")
-    from pathlib import Path
-
-    with opened(Path(path), "a COOL file") as file:
+    path, group = parts(uri)
+    with opened(path, "a COOL file") as file:
         if not group and "resolutions" in file:
             places = sorted(file["resolutions"], key=lambda name: (len(name), name))
             raise FileError(

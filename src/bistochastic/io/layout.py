@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import os
 import re
 from collections import Counter
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from bistochastic.core.errors import FileError, InputError, several
 from bistochastic.io.limits import readable
 from bistochastic.io.optional import needed
+from bistochastic.parameters import Count
 
 MISSING = (
     "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
@@ -73,6 +75,7 @@ class Layout:
     def __post_init__(self):
         if self.decimal not in (".", ","):
             raise InputError(f"--decimal {self.decimal!r}: it is '.' or ','.")
+        self._check_marks()
         mark = self.thousands
         if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-"):
             raise InputError(f"--thousands {mark!r}: it is one mark, as ',' or '.'.")
@@ -90,6 +93,25 @@ class Layout:
             )
         object.__setattr__(self, "encoding", known.name)
 
+    def _check_marks(self):
+        """Refuse a separator that no reader takes, and texts that no file holds."""
+        mark = self.separator
+        if mark is not None and not (
+            len(mark) == 1 and mark.isascii() and mark not in '"\r\n\0'
+        ):
+            raise InputError(
+                f"--separator {mark!r}: it is one ASCII character, as ';', and neither "
+                "a quotation mark nor the end of a line."
+            )
+        for text in (*self.missing, self.thousands or ""):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"{text!r} cannot be looked for in a file: it is not UTF-8."
+                ) from None
+        Count(0)("skip", self.skip)
+
     @property
     def void(self):
         """The texts that stand for a missing value."""
@@ -100,7 +122,8 @@ def opened(path):
     """Open a file, decompressed as its name says."""
     pa = needed("pyarrow", path)
     codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
-    return pa.input_stream(str(path), compression=codec.get(path.suffix.lower()))
+    file = pa.OSFile(os.fsencode(path))  # names need not be UTF-8
+    return pa.input_stream(file, compression=codec.get(path.suffix.lower()))
 
 
 @contextmanager
@@ -186,14 +209,28 @@ def sample_of(path, layout, limit):
             if not more:
                 break
             raw += more
+        ended = not stream.read(1)
     longest = max(len(line) for line in raw.split(b"\n"))
     text = raw.decode(layout.encoding, errors="replace").removeprefix("\ufeff")
-    for _ in range(layout.skip):
-        text = text.partition("\n")[2]
+    text = _below(path, text, layout.skip, ended)
     if not text.strip():
         behind = f" behind {several(layout.skip, 'line')}" if layout.skip else ""
         raise FileError(f"{path} is empty{behind}.")
     return text, min(max(BLOCK, 4 * longest), LONGEST)
+
+
+def _below(path, text, skip, ended):
+    """Return what stands below the lines that are skipped, if there are so many."""
+    lines = text.count("\n")
+    if skip > lines and ended:
+        there = several(lines + (not text.endswith("\n")), "line")
+        raise FileError(f"{path} has {there}, and --skip {skip} leaves none of them.")
+    if skip > lines:
+        raise FileError(
+            f"{path}: --skip {skip} leaves out more than the {readable(len(text))} "
+            "that may stand above the names."
+        )
+    return text.split("\n", skip)[skip]
 
 
 def separator_of(path, sample, layout):

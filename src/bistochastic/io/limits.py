@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from bistochastic.core.errors import FileError
+from bistochastic.parameters import Count
 
 DEFLATED = 1032  # no deflate stream grows by more
 GROUPS = (
@@ -27,6 +28,8 @@ def memory_limit(given=None):
         this one is in, has.
     """
     if given is not None:
+        whole = isinstance(given, float) and given.is_integer()
+        Count(1)("max_memory", int(given) if whole else given)
         return int(given)
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -2,7 +2,6 @@
 
 import zipfile
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 from array_api_compat import is_dask_array, is_torch_array
@@ -15,6 +14,7 @@ from bistochastic.core.errors import FileError, InputError, listed
 from bistochastic.io.arrays import Archive
 from bistochastic.io.limits import memory_limit
 from bistochastic.io.packing import ABOUT, described, pack, unpack
+from bistochastic.io.places import checked_file
 from bistochastic.io.writing import replacing
 
 FORMAT = 1  # raised when an older reader could not read what is written
@@ -129,9 +129,7 @@ def load_with_extra(path, *, max_memory=None):
     extra : dict
         What `save` was given.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file.")
+    path = checked_file(path)
     if not zipfile.is_zipfile(path):
         raise FileError(f"{path} is not a model of bistochastic, or is cut off.")
     with Archive(path, memory_limit(max_memory)) as archive:

@@ -1,6 +1,7 @@
 """Parquet tables, read in batches into an array that is there already."""
 
 import json
+import os
 
 import numpy as np
 
@@ -33,10 +34,12 @@ def read_parquet(path, roles, limit):
     """
     pa, pq = needed("pyarrow", path), needed("pyarrow.parquet", path)
     try:
-        with pq.ParquetFile(path, memory_map=True) as file:
-            texts = [name for name in file.schema_arrow.names if _is_text(file, name)]
-        with pq.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
-            return _read(path, file, roles, limit)
+        with pa.memory_map(os.fsencode(path)) as source:  # names need not be UTF-8
+            with pq.ParquetFile(source) as file:
+                names = file.schema_arrow.names
+                texts = [name for name in names if _is_text(file, name)]
+            with pq.ParquetFile(source, read_dictionary=texts) as file:
+                return _read(path, file, roles, limit)
     except pa.ArrowException as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise FileError(

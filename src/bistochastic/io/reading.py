@@ -12,6 +12,7 @@ from bistochastic.io.categories import ADVICE
 from bistochastic.io.layout import Layout
 from bistochastic.io.limits import memory_limit
 from bistochastic.io.parquet import read_parquet
+from bistochastic.io.places import checked_file, parts
 from bistochastic.io.table import (
     Roles,
     check_numbers,
@@ -61,8 +62,8 @@ def kind_of(path, given=None):
         kind = KINDS.get(f".{given.lower().lstrip('.')}")
         if kind is None:
             raise FileError(f"There is no format {given!r}; use {listed(kinds, 9)}.")
-        return kind
-    name = Path(str(path).partition("::")[0]).name.lower()
+        return _whole(path, kind)
+    name = parts(path)[0].name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     ending = Path(name).suffix
@@ -72,30 +73,17 @@ def kind_of(path, given=None):
             f"{path}: files that are read are CSV, TSV, Parquet, NPY, NPZ, MTX, MAT, "
             f"H5AD and COOL, by the end of their names. {hint}"
         )
-    return KINDS[ending]
+    return _whole(path, KINDS[ending])
 
 
-def _checked(path):
-    """Return the path of a file that is there."""
-    path = Path(path)
-    file = Path(str(path).partition("::")[0])
-    if not file.exists():
-        near = [p.name for p in file.parent.glob("*")] if file.parent.is_dir() else []
-        from difflib import get_close_matches
-
-        close = get_close_matches(file.name, near, 3)
-        hint = f" Perhaps {listed(close)}?" if close else ""
-        raise FileError(f"{file}: there is no such file.{hint}")
-    if file.is_dir():
-        raise FileError(f"{file} is a folder; name a file.")
-    try:
-        with file.open("rb") as stream:
-            begun = bool(stream.read(1))
-    except OSError as error:
-        raise FileError(f"{file} cannot be opened: {error.strerror}.") from None
-    if not begun:
-        raise FileError(f"{file} is empty.")
-    return path
+def _whole(path, kind):
+    """Return the kind, unless a part is named of a file that has none."""
+    if parts(path)[1] and kind != "cool":
+        raise FileError(
+            f"{path}: there is no such file; of files that are not COOL, :: does not "
+            "name a part."
+        )
+    return kind
 
 
 def read_table(
@@ -185,14 +173,14 @@ def read_table(
     >>> table.names, list(table.ids)
     (['height', 'width'], ['a', 'b'])
     """
-    path = _checked(path)
+    path = checked_file(path)
     kind, limit = kind_of(path, format), memory_limit(max_memory)
     use, drop = ([names] if isinstance(names, str) else names for names in (use, drop))
     encode = encode if isinstance(encode, bool) else tuple(encode)
     roles = Roles(tuple(use), tuple(drop), id, label, encode, exact, advice)
     if kind == "csv":
         layout = Layout(
-            separator, decimal, encoding, header, tuple(missing), thousands, int(skip)
+            separator, decimal, encoding, header, tuple(missing), thousands, skip
         )
         return read_text(path, roles, layout, limit)
     if kind == "parquet":
@@ -274,7 +262,7 @@ def read_matrix(
     ...     S.shape
     (3, 3)
     """
-    path = _checked(path)
+    path = checked_file(path)
     kind, limit = kind_of(path, format), memory_limit(max_memory)
     names = None
     if kind == "cool":

@@ -13,6 +13,7 @@ from scipy.io import mmwrite
 from scipy.sparse import csr_array, save_npz
 
 from bistochastic.core.errors import OutputError
+from bistochastic.core.progress import wrote
 from bistochastic.io.optional import needed
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -71,6 +72,7 @@ def replacing(path, force=False):
                 yield stream
         except OSError as error:
             raise OutputError(f"{path} was not written: {error.strerror}.") from error
+        wrote(path)
         return
     with beside(path, force) as name, open(name, "w+b") as stream:
         yield stream
@@ -95,7 +97,7 @@ def beside(path, force=False):
         Where to write, in the same folder.
     """
     check_new(path, force)
-    path = Path(path).resolve()
+    named, path = path, Path(path).resolve()
     name = ""
     try:
         handle, name = tempfile.mkstemp(".part", ".bistochastic-", path.parent)
@@ -103,6 +105,7 @@ def beside(path, force=False):
         yield name
         os.chmod(name, _mode(path))
         _placed(name, path, force)
+        wrote(named)
     except BaseException as error:
         with suppress(OSError):
             os.unlink(name)

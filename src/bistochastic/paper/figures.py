@@ -10,6 +10,7 @@ from bistochastic.datasets.load import catalogue, load
 from bistochastic.metrics import clustering_accuracy
 from bistochastic.paper.protocol import FIXED, KS, TOYS, prepared
 from bistochastic.paper.runs import best
+from bistochastic.plot import pyplot
 
 COLORS = np.array(["#0072b2", "#e69f00"])
 CONVERGENCE = ("ecoli", "letter", "movement", "wine")
@@ -41,11 +42,9 @@ def figure_1(records=(), seed=1):
     Figure
         Of matplotlib.
     """
-    import matplotlib.pyplot as plt
-
     held = load("moons", seed=seed)
     X, y = held.data, held.target
-    figure, axes = plt.subplots(2, 4, figsize=(17, 7.5), layout="constrained")
+    figure, axes = pyplot().subplots(2, 4, figsize=(17, 7.5), layout="constrained")
     _points(axes[0, 0], X, COLORS[y], "Data, by class")
     order = np.argsort(y, kind="stable")
     K = rbf_kernel(X, gamma=1 / (2 * np.median(_spread(X))))
@@ -146,11 +145,11 @@ def figure_2(folder=None, sets=CONVERGENCE):
     Figure
         Of matplotlib.
     """
-    import matplotlib.pyplot as plt
-
     from bistochastic.core.errors import FileError
 
-    figure, axes = plt.subplots(1, len(sets), figsize=(17, 3.8), layout="constrained")
+    figure, axes = pyplot().subplots(
+        1, len(sets), figsize=(17, 3.8), layout="constrained"
+    )
     for panel, name in zip(np.atleast_1d(axes), sets, strict=True):
         try:
             held = load(name, folder=folder)

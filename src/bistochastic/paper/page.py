@@ -4,9 +4,11 @@ import base64
 import io
 from pathlib import Path
 
+from bistochastic import report
 from bistochastic.io.writing import replacing
 from bistochastic.paper import figures, tables
 from bistochastic.paper.protocol import DEFAULT
+from bistochastic.plot import pyplot
 from bistochastic.report.page import rendered
 
 TEXTS = {
@@ -77,6 +79,19 @@ def sentences(records):
     return said
 
 
+def check_installed(drawn=True):
+    """Raise unless all is there that `write` needs.
+
+    Parameters
+    ----------
+    drawn : bool
+        Whether figures are to be drawn.
+    """
+    report.check_installed()
+    if drawn:
+        pyplot()
+
+
 def write(folder, records, *, data=None, drawn=True):
     """Write tables, figures and the page.
 
@@ -96,6 +111,7 @@ def write(folder, records, *, data=None, drawn=True):
     Path
         The page.
     """
+    check_installed(drawn)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     head, rows = tables.toy_rows(tables.toy(records))
@@ -178,11 +194,9 @@ def _put(path, text):
 
 def _picture(folder, number, figure):
     """Keep a figure as a file, and return it in base64."""
-    import matplotlib.pyplot as plt
-
     held = io.BytesIO()
     figure.savefig(held, dpi=110, format="png")
-    plt.close(figure)
+    pyplot().close(figure)
     with replacing(folder / f"figure{number}.png", force=True) as stream:
         stream.write(held.getvalue())
     return base64.b64encode(held.getvalue()).decode()

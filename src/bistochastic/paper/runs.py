@@ -7,6 +7,7 @@ import platform
 import resource
 import sys
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from bistochastic import __version__
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.jobs import workers
+from bistochastic.core.progress import wrote
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
 from bistochastic.paper.protocol import (
@@ -104,7 +107,7 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
     dict
         All records of these cells, by their keys.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import Parallel, delayed
 
     path = Path(path)
     done = records(path)
@@ -116,19 +119,36 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
             "compressed file; unpack it first (gunzip)."
         )
     if left:
-        jobs = effective_n_jobs(-1 if jobs is None else jobs)
-        found = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(one)(cell, folder) for cell in left
+        pool = Parallel(
+            n_jobs=workers(-1 if jobs is None else jobs),
+            return_as="generator_unordered",
+            batch_size=1,
         )
-        with _appended(path) as stream:
+        with _safe_path(), _appended(path) as stream:
+            found = pool(delayed(one)(cell, folder) for cell in left)
             for record in found:
                 stream.write((json.dumps(record) + "\n").encode())
                 stream.flush()
                 os.fsync(stream.fileno())
+                wrote(path)
                 done[record["key"]] = record
                 count += 1
                 listen(count, record)
     return {cell.key: done[cell.key] for cell in todo}
+
+
+@contextmanager
+def _safe_path():
+    """Keep worker processes from importing what lies in the working folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _appended(path):
