@@ -250,7 +250,7 @@ def _hold_distributed(S, wanted):
     dtype = np.float32 if bits == 32 else np.float64
     return Held(
         graph,
-        lambda M: given_back(M, dtype),
+        lambda M: given_back(M, dtype, found),
         bits,
         unit,
         lambda v: given_back_vector(v, layout),

@@ -7,11 +7,19 @@ import time
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csc_matrix, csr_array, issparse
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic import ANCMM, InputError, marcus_mapping, support
+from bistochastic import (
+    ANCMM,
+    InputError,
+    entropic_plan,
+    marcus_mapping,
+    project_doubly_stochastic,
+    support,
+)
+from bistochastic.core.errors import ClusterError, InputTypeError
 from bistochastic.core.progress import heard
 from bistochastic.io.models import load, save
 from bistochastic.spectrum import ky_fan
@@ -188,8 +196,16 @@ def test_results_are_gone_with_the_client():
         Client(cluster),
     ):
         model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
-    with pytest.raises(InputError, match="The Dask client is closed"):
-        model.predict(X)
+    left = (
+        lambda: model.predict(X),
+        lambda: model.affinity_matrix_,
+        lambda: model.scaling_,
+        lambda: model.embedding_,
+        lambda: pickle.dumps(model),
+    )
+    for ask in left:
+        with pytest.raises(ClusterError, match="The Dask client is closed"):
+            ask()
 
 
 def test_duplicates_stay_together(client):
@@ -346,6 +362,130 @@ def test_marcus_mapping_of_a_graph_on_workers(client, rng, sparse):
     np.testing.assert_allclose(there.scaling.compute(), here.scaling)
     assert there.n_products == here.n_products
     assert support(S).kind == "total"
+
+
+def made(result):
+    return result.plan if hasattr(result, "plan") else result.matrix
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "chunks"),
+    [
+        (marcus_mapping, np.float64, (3, 5)),
+        (marcus_mapping, np.float32, (3, 8)),
+        (entropic_plan, int, (3, 8)),
+        (project_doubly_stochastic, np.float32, (8, 5)),
+    ],
+)
+def test_dense_blocks_come_back_for_dense_blocks(client, rng, function, kind, chunks):
+    A = np.ceil(graph(rng, 8)).astype(kind)
+    S, here = da.from_array(A, chunks=chunks), made(function(A))
+    M = made(function(S))
+    assert isinstance(M._meta, np.ndarray)
+    assert M.chunks == S.chunks
+    whole = M.compute()
+    assert type(whole) is np.ndarray
+    assert M.dtype == whole.dtype == here.dtype
+    np.testing.assert_allclose(whole, here, atol=1e-5)
+    np.testing.assert_allclose(M.sum(axis=1).compute(), 1, atol=1e-5)
+    np.testing.assert_array_equal(M[2:7, :3].compute(), whole[2:7, :3])
+    np.testing.assert_allclose((M + S).compute(), whole + A, rtol=1e-6)
+
+
+def in_blocks(A, *kinds):
+    """Return a Dask array of two blocks of rows, each of a kind."""
+    rows = [kind(part) for kind, part in zip(kinds, (A[:5], A[5:]), strict=True)]
+    return da.concatenate(
+        [
+            da.from_delayed(dask.delayed(row), row.shape, row.dtype, meta=row[:0, :0])
+            if hasattr(row, "tocsr") and row.format != "coo"
+            else da.from_delayed(dask.delayed(row), row.shape, row.dtype)
+            for row in rows
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "back"),
+    [
+        ((csr_array, csr_array), csr_array),
+        ((csc_matrix, csc_matrix), csc_matrix),
+        ((coo_array, coo_array), csr_array),  # Dask cannot slice these
+        ((np.array, csr_array), csr_array),
+    ],
+)
+def test_sparse_blocks_come_back_for_sparse_blocks(client, rng, kinds, back):
+    A = graph(rng, 12)
+    M = marcus_mapping(in_blocks(A, *kinds)).matrix
+    assert type(M._meta) is back
+    assert type(M.blocks[1].compute()) is back
+    assert issparse(M.compute())
+    assert abs(M.compute() - marcus_mapping(A).matrix).max() < 1e-12
+
+
+def test_zeros_of_dense_blocks_may_become_positive(client, rng):
+    K = np.round(rng.standard_normal((6, 6)))
+    K = K + K.T
+    there = project_doubly_stochastic(da.from_array(K, chunks=(3, 6)))
+    here = project_doubly_stochastic(K)
+    assert (here.matrix[K == 0] > 0.01).any()
+    np.testing.assert_allclose(there.matrix.compute(), here.matrix, atol=1e-9)
+
+
+LIES = {
+    r"Block \(1, 0\) of {} has shape \(4, 12\), but .* say \(5, 12\)": (
+        lambda x: x[:-1] if x[0, 0] == 5 else x,
+        (5, 12),
+    ),
+    r"Block \(0, 1\) of {} has shape \(12, 4\), but .* say \(12, 5\)": (
+        lambda x: x[:, 1:] if x[0, 0] == 5 else x,
+        (12, (5, 5, 2)),
+    ),
+    r"Block \(0, 0\) of {} has shape \(12,\), but .* say \(5, 12\)": (
+        lambda x: x[0] if x[0, 0] == 0 else x,
+        (5, 12),
+    ),
+    r"Block \(1, 0\) of {} has element type complex128": (
+        lambda x: x + 1j if x[0, 0] == 5 else x,
+        (5, 12),
+    ),
+    "The chunks of {} are masked": (np.ma.masked_equal, (5, 12)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(support, "S"), (project_doubly_stochastic, "K"), (ANCMM(2).fit, "X")],
+)
+def test_blocks_are_what_the_array_declares(client, lie, function, name):
+    change, chunks = LIES[lie]
+    A = da.from_array(np.add.outer(np.arange(12.0), np.arange(12.0)), chunks=chunks)
+    given = (0,) if change is np.ma.masked_equal else ()
+    A = A.map_blocks(change, *given, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(InputError, match=lie.format(name)):
+        function(A)
+
+
+def test_numbers_of_rows_need_not_be_known(client):
+    X = np.random.default_rng(0).random((40, 3))
+    Z = da.from_array(X, chunks=(15, 3))
+    Z = Z[Z[:, 0] > 0.2]
+    assert np.isnan(Z.shape[0])
+    model = ANCMM(1, n_neighbors=5).fit(Z)
+    assert sum(model.labels_.chunks[0]) == (X[:, 0] > 0.2).sum()
+    short = Z.map_blocks(lambda x: x[:, 1:], dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(InputError, match=r"say \(nan, 3\)"):
+        ANCMM(2).fit(short)
+
+
+def test_blocks_of_other_libraries_are_refused(client):
+    class Odd:
+        shape, dtype = (4, 4), np.dtype(float)
+
+    S = da.from_delayed(dask.delayed(Odd)(), (4, 4), float)
+    with pytest.raises(InputTypeError, match="The chunks of S are of Odd"):
+        marcus_mapping(S)
 
 
 def test_what_marcus_mapping_refuses(client, rng):

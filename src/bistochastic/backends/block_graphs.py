@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, issparse
 
 from bistochastic.backends.blocks import Block, Blocks
-from bistochastic.backends.cluster import Cluster, check_chunks
+from bistochastic.backends.cluster import Cluster, as_declared
 from bistochastic.backends.spread import Layout, Spread
 from bistochastic.core.errors import InputError, InputTypeError
+
+KINDS = (np.ndarray, csr_array, csr_matrix, csc_array, csc_matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +51,18 @@ class Read:
         What they are like.
     dtype : numpy.dtype
         The numbers that the user has.
+    kind : type
+        What the user's blocks are.
+    columns : tuple of int
+        The user's chunks of columns.
     """
 
     layout: Layout
     rows: list[Any]
     seen: list[Seen]
     dtype: Any
+    kind: type
+    columns: tuple[int, ...]
 
 
 def read(S: Any, name: str, *, signed: bool) -> Read:
@@ -84,7 +92,7 @@ def read(S: Any, name: str, *, signed: bool) -> Read:
         )
     if S.ndim != 2:
         raise InputError(_shape(name, S.shape))
-    check_chunks(S, name)
+    S, columns = as_declared(S, name), S.chunks[1]
     if S.numblocks[1] > 1:
         if not isinstance(S._meta, np.ndarray):
             raise InputError(
@@ -93,12 +101,20 @@ def read(S: Any, name: str, *, signed: bool) -> Read:
             )
         S = S.rechunk({1: -1})
     given, layout = cluster.loaded(S)
-    rows = layout.each("read", _read, given, signed)
+    rows = layout.each("read", _read, given, name, signed)
     seen = layout.gather(layout.each("read", _seen, rows, signed))
+    kinds = set(layout.gather(layout.each("read", type, given)))
     layout = cluster.layout([each.rows for each in seen])
     if layout.n != S.shape[1]:
         raise InputError(_shape(name, (layout.n, S.shape[1])))
-    return Read(layout, rows, seen, S.dtype)
+    return Read(layout, rows, seen, S.dtype, _kind(kinds), columns)
+
+
+def _kind(kinds: set[type]) -> type:
+    """Return what blocks are, if they are all of one kind that Dask can slice."""
+    (kind, *others) = kinds
+    known = issubclass(kind, KINDS) or hasattr(kind, "from_scipy_sparse")
+    return kind if known and not others else csr_array
 
 
 def _shape(name: str, shape: Any) -> str:
@@ -153,19 +169,20 @@ def symmetric(found: Read, allowed: float, unit: float) -> Any:
     return Blocks(layout, blocks)
 
 
-def given_back(S: Blocks, dtype: Any) -> Any:
-    """Return a graph as a Dask array of sparse chunks; nothing is fetched."""
+def given_back(S: Blocks, dtype: Any, like: Read) -> Any:
+    """Return a graph as a Dask array of the user's kind; nothing is fetched."""
     import dask.array as da
     from dask import delayed
 
-    layout = S.layout
-    rows = layout.each("given", _whole, S.blocks, S.n, dtype)
-    meta = csr_array((0, 0), dtype=dtype)
+    layout, kind = S.layout, like.kind
+    rows = layout.each("given", _whole, S.blocks, S.n, dtype, kind)
+    meta = _of_kind(csr_array((0, 0), dtype=dtype), kind)
     chunks = [
         da.from_delayed(delayed(row), shape=(size, S.n), dtype=dtype, meta=meta)
         for row, size in zip(rows, layout.sizes, strict=True)
     ]
-    return da.concatenate(chunks, allow_unknown_chunksizes=True)
+    made = da.concatenate(chunks, allow_unknown_chunksizes=True)
+    return made.rechunk({1: like.columns}) if len(like.columns) > 1 else made
 
 
 def given_back_vector(v: Any, layout: Layout) -> Any:
@@ -182,9 +199,16 @@ def given_back_vector(v: Any, layout: Layout) -> Any:
     return da.concatenate(chunks)
 
 
-def _read(block: Any, signed: bool) -> csr_array:
+def _read(block: Any, name: str, signed: bool) -> csr_array:
     if hasattr(block, "to_scipy_sparse"):
         block = block.to_scipy_sparse()
+    if not (issparse(block) or isinstance(block, np.ndarray)):
+        raise InputTypeError(
+            f"The chunks of {name} are of {type(block).__name__}; a graph has NumPy or "
+            "SciPy sparse ones. Convert them, as by map_blocks."
+        )
+    if signed and not issparse(block):
+        return _every_entry(block)
     S = csr_array(block, dtype=np.float64)
     if not S.has_canonical_format:
         S = S.copy()
@@ -193,6 +217,14 @@ def _read(block: Any, signed: bool) -> csr_array:
         S = S.copy()
         S.eliminate_zeros()
     return S
+
+
+def _every_entry(block: np.ndarray) -> csr_array:
+    """Return a dense block with its zeros: they are part of the pattern."""
+    m, n = block.shape
+    columns, ends = np.tile(np.arange(n), m), np.arange(m + 1) * n
+    data = np.ravel(block).astype(np.float64)
+    return csr_array((data, columns, ends), shape=block.shape)
 
 
 def _seen(S: csr_array, signed: bool) -> Seen:
@@ -269,7 +301,16 @@ def _block(S: csr_array, first: int, unit: float) -> Block:
     return Block.whole(S if unit == 1.0 else csr_array(S / unit / unit), first)
 
 
-def _whole(block: Block, n: int, dtype: Any) -> csr_array:
+def _whole(block: Block, n: int, dtype: Any, kind: type) -> Any:
     data = block.S.data.astype(dtype)
     shape = (block.S.shape[0], n)
-    return csr_array((data, block.columns(), block.S.indptr), shape=shape)
+    return _of_kind(csr_array((data, block.columns(), block.S.indptr), shape), kind)
+
+
+def _of_kind(S: csr_array, kind: Any) -> Any:
+    """Return rows as the kind of array that the user has."""
+    if issubclass(kind, np.ndarray):
+        return S.toarray()
+    if hasattr(kind, "from_scipy_sparse"):
+        return kind.from_scipy_sparse(S)
+    return kind(S)

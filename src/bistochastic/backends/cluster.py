@@ -1,9 +1,7 @@
 """Where a fit runs whose data lie on a Dask cluster."""
 
 import operator
-import weakref
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -13,6 +11,7 @@ import numpy as np
 from bistochastic.backends import block_search
 from bistochastic.backends.block_costs import BlockCosts, Pattern, Table
 from bistochastic.backends.block_links import BlockLinks, BlockPoints
+from bistochastic.backends.client import Recorder
 from bistochastic.backends.costs import Part
 from bistochastic.backends.device import Device
 from bistochastic.backends.spread import Layout
@@ -24,7 +23,6 @@ VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
-QUIET = 1 << 20  # bytes up to which an array does not make a task large
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -75,54 +73,6 @@ class Rows:
         return np.concatenate(self.layout.gather(self.blocks))
 
 
-class Recorder:
-    """A client that knows which tasks it has started.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        The client.
-    device : str, optional
-        The device that tasks may compute on.
-    """
-
-    def __init__(self, client: Any, device: str | None = None) -> None:
-        self._client = client
-        self._device = device
-        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def submit(self, task: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        """Start a task."""
-        if self._device is not None:
-            from bistochastic.backends.block_device import On
-
-            task = On(task, self._device)
-        with _large(given):
-            made = self._client.submit(task, *given, **options)
-        self._made.add(made)
-        return made
-
-    def compute(self, given: list[Any]) -> list[Any]:
-        """Start to make what is delayed."""
-        made: list[Any] = self._client.compute(given)
-        self._made.update(made)
-        return made
-
-    def wait(self, futures: list[Any]) -> None:
-        """Wait until tasks are done, or have failed."""
-        from distributed import wait
-
-        wait(futures)
-
-    def free(self) -> None:
-        """Let go of what is still held, after a fit that was broken off."""
-        for made in list(self._made):
-            made.release()
-
-
 class Cluster:
     """A Dask cluster, as a fit sees it.
 
@@ -162,9 +112,10 @@ class Cluster:
                 "The active Dask client is asynchronous; make one with "
                 "asynchronous=False."
             )
+        made = cls(client, None if device is None else str(device))
         if device is not None:
-            _check_device(client, str(device))
-        return cls(client, None if device is None else str(device))
+            _check_device(made._client, str(device))
+        return made
 
     def rows(self, X: Any) -> Rows:
         """Check points and start to load them; nothing is fetched."""
@@ -179,7 +130,7 @@ class Cluster:
                 f"X has element type {X.dtype}; real numbers are needed. Convert it "
                 "first, as in X.astype(float)."
             )
-        check_chunks(X, "X", np.ndarray)
+        X = as_declared(X, "X", np.ndarray)
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         given, layout = self.loaded(X)
         blocks = layout.each("points", _checked, given)
@@ -297,7 +248,11 @@ class Cluster:
 def _check_device(client: Any, name: str) -> None:
     """Raise if a worker cannot compute on a device."""
     Device.named("cpu")  # the caller needs torch, too
-    for worker, why in client.run(_unfit, name).items():
+    for worker, why in client.run(_unfit, name, on_error="return").items():
+        if isinstance(why, OSError):  # the worker is gone, and asked for nothing more
+            continue
+        if isinstance(why, Exception):
+            raise why
         if why is not None:
             raise InputError(
                 f"The Dask worker {worker} cannot compute on this device. {why}"
@@ -326,15 +281,6 @@ def dask_setting(name: str, *allowed: str) -> str:
     return str(value)
 
 
-def _large(given: Any) -> Any:
-    """Silence the warning about a large task; no worker could make it by itself."""
-    if not any(isinstance(x, np.ndarray) and x.nbytes > QUIET for x in given):
-        return nullcontext()
-    import dask
-
-    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
-
-
 def _stacked(*blocks: np.ndarray) -> np.ndarray:
     return np.concatenate(blocks)
 
@@ -355,15 +301,56 @@ def _array(X: Any) -> Any:
     )
 
 
-def check_chunks(X: Any, name: str, *kinds: Any) -> None:
-    """Refuse chunks of kinds that would lose something."""
-    if isinstance(X._meta, np.ma.MaskedArray):
+def as_declared(X: Any, name: str, *kinds: Any) -> Any:
+    """Return a Dask array whose blocks are looked at when they are read.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+        Two columns of chunks or more are allowed, and unknown numbers of rows.
+    name : str
+        What it is called in messages.
+    *kinds : type
+        What blocks may be; by default anything but masked.
+
+    Returns
+    -------
+    dask.array.Array
+        The same; a block of another kind, element type or shape than X says raises.
+    """
+    _check_kind(X._meta, name, kinds)
+    return X.map_blocks(_as_declared, name, kinds, dtype=X.dtype, meta=X._meta)
+
+
+def _as_declared(block: Any, name: str, kinds: Any, block_info: Any = None) -> Any:
+    _check_kind(block, name, kinds)
+    told = block_info[None]
+    shape, declared = np.shape(block), told["chunk-shape"]  # NaN: not known
+    sizes = zip(shape, declared, strict=len(shape) == len(declared))
+    if len(shape) != len(declared) or any(a != b == b for a, b in sizes):
+        raise InputError(
+            f"Block {told['chunk-location']} of {name} has shape {shape}, but the "
+            f"chunks of {name} say {declared}. Make the two agree, as by `chunks` of "
+            "map_blocks or `shape` of from_delayed."
+        )
+    kind = getattr(getattr(block, "dtype", None), "kind", "f")
+    if kind not in "fiub":
+        raise InputTypeError(
+            f"Block {told['chunk-location']} of {name} has element type {block.dtype}, "
+            f"and real numbers are needed; {name} says {told['dtype']}."
+        )
+    return block
+
+
+def _check_kind(block: Any, name: str, kinds: Any) -> None:
+    """Refuse blocks of kinds that would lose something."""
+    if isinstance(block, np.ma.MaskedArray):
         raise InputTypeError(
             f"The chunks of {name} are masked. Fill them, as by da.ma.filled."
         )
-    if kinds and not isinstance(X._meta, kinds):
+    if kinds and not isinstance(block, kinds):
         raise InputTypeError(
-            f"The chunks of {name} are of {type(X._meta).__name__}; points are dense. "
+            f"The chunks of {name} are of {type(block).__name__}; points are dense. "
             "Make NumPy arrays of them, as by map_blocks."
         )
 

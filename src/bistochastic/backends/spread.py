@@ -68,7 +68,6 @@ class Layout:
 
         It runs where the block `home` is at home, or elsewhere if that worker is gone.
         """
-        self._check_client()
         return self.client.submit(
             task,
             *given,
@@ -89,15 +88,7 @@ class Layout:
 
     def gather(self, futures: Any) -> Any:
         """Return what tasks have made."""
-        self._check_client()
         return self.client.gather(futures)
-
-    def _check_client(self) -> None:
-        if self.client.status != "running":
-            raise InputError(
-                "The Dask client is closed, and what is asked for stayed on its "
-                "workers. Fetch it, or save the model, before the cluster goes."
-            )
 
     def spread(self, values: Any) -> "Spread":
         """Return an array of n rows in blocks."""

@@ -20,7 +20,7 @@ from bistochastic.cluster.base import GraphClusterer, Later, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
 from bistochastic.cluster.making import LAZY, Making
-from bistochastic.cluster.number import estimate_n_clusters
+from bistochastic.cluster.number import chosen, estimate_n_clusters
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
 from bistochastic.cluster.refined import refined
 from bistochastic.cluster.remarks import remarks, uneven, unfound
@@ -149,7 +149,8 @@ class ANCMM(GraphClusterer):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters c. "auto" asks `estimate_n_clusters`.
+        Number of clusters c. "auto" asks `estimate_n_clusters`, of a sample of 5,000
+        points at most; beyond those the memory for it grows by 4 bytes a point.
     n_neighbors : int or "auto", default="auto"
         Number of neighbors k of a point in the first graph, the point itself included
         if it counts as a neighbor. "auto" tries some of 5, 7, 10, 14, 20, 28, 40 and
@@ -734,8 +735,8 @@ class ANCMM(GraphClusterer):
                 'n_clusters="auto" looks at points with metric="euclidean"; pass a '
                 "number, or that of estimate_n_clusters."
             )
-        seed = self.random_state
-        return estimate_n_clusters(on_cpu(X), random_state=seed).n_clusters
+        X = on_cpu(X[chosen(X.shape[0])])
+        return estimate_n_clusters(X, random_state=self.random_state).n_clusters
 
     def _floor(self, n, c):
         """Return the smallest size of a cluster."""

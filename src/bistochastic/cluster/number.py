@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from bistochastic.adaptive import adaptive_neighbors_graph
+from bistochastic.backends.cluster import is_collection
 from bistochastic.backends.csr import Csr
 from bistochastic.cluster.consensus import medoid
 from bistochastic.components import components
@@ -17,6 +18,7 @@ SHARP = 0.85  # a relative gap above it counts as a full one
 SMALL = 1e-10  # eigenvalues below it are zero
 GRID = (10, 14, 20)
 SAMPLED = 5_000  # points that stand for all
+TILE = 5_000  # rows that are converted and checked at once
 MANY = 100  # eigenvalues of a large graph that a guess looks at
 
 
@@ -77,6 +79,13 @@ def estimate_n_clusters(
     NumberEstimate
         The number, and the score of each that was looked at.
 
+    Notes
+    -----
+    Beyond X itself, a NumPy array (a memory map, too) or a pandas frame, the memory
+    is at most that of working on 5,000 points, less than 150 MB for 200 columns, and 4
+    bytes for each row of X (8 from 4.3 billion rows on). Other kinds of X, such as
+    lists, are made an array of float64 first.
+
     Examples
     --------
     >>> from sklearn.datasets import make_blobs
@@ -88,9 +97,7 @@ def estimate_n_clusters(
     check_choice("rule", rule, ("both", "gap", "stability"))
     Count(2)("max_clusters", max_clusters)
     Count(2)("n_neighbors", n_neighbors)
-    X = check_array(unmasked(X), dtype=np.float64)
-    if len(X) > SAMPLED:
-        X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:SAMPLED])]
+    X = _sampled(unmasked(X))
     most = min(int(max_clusters), len(X) - 2, len(np.unique(X, axis=0)))
     if most < 2:
         raise InputError(
@@ -104,6 +111,27 @@ def estimate_n_clusters(
     if rule != "gap":
         scores = scores * [_agreement(X, c, random_state) for c in numbers]
     return NumberEstimate(int(numbers[scores.argmax()]), numbers, scores, rule)
+
+
+def chosen(n):
+    """Return which of n rows stand for all, in increasing order."""
+    order = np.arange(n, dtype=np.min_scalar_type(n))  # the fewest bytes that will do
+    np.random.default_rng(0).shuffle(order)
+    return np.sort(order[:SAMPLED]).astype(np.intp)
+
+
+def _sampled(X):
+    """Return the rows that stand for all, in float64.
+
+    All rows are checked, in tiles, so that X is never converted as a whole.
+    """
+    frame = hasattr(X, "iloc") and not is_collection(X)
+    if not (frame or isinstance(X, np.ndarray)) or X.ndim != 2 or 0 in X.shape:
+        X = check_array(X, dtype=np.float64)
+    rows = X.iloc if hasattr(X, "iloc") else X
+    for start in range(0, len(X), TILE):
+        check_array(rows[start : start + TILE], dtype=np.float64)
+    return check_array(rows[chosen(len(X))], dtype=np.float64)
 
 
 def guessed(S):

@@ -39,6 +39,10 @@ class DeviceMemoryError(InputError, MemoryError):
     """The memory of a device is too small for the data."""
 
 
+class ClusterError(InputError, ConnectionError):
+    """A Dask client is closed, or cut off from what is asked for."""
+
+
 class DegenerateError(InputError):
     """All candidates of every point cost the same; there is nothing to weigh.
 
