@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from bistochastic import marcus_mapping
 from bistochastic.core.arrays import on_cpu
@@ -250,3 +251,23 @@ def test_M_of_EPE_is_P(S, seed):
     e = 10.0 ** np.random.default_rng(seed).uniform(-3, 3, len(S))
     again = marcus_mapping(e[:, None] * P * e[None, :]).matrix
     np.testing.assert_allclose(again, P, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize("seed", [80, 100, 153, 223, 488])
+def test_edges_stay_where_the_product_of_two_factors_leaves_the_range(kind, seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(3, 9)
+    e = rng.uniform(-190, 150, n)
+    mask = rng.random((n, n)) < 0.4
+    mask = mask | mask.T | (rng.random() < 0.3) * np.eye(n, dtype=bool)
+    w = rng.uniform(-120, 0, (n, n))
+    w = (w + w.T) / 2 - (e[:, None] + e)
+    S = np.where(mask & (abs(w) < 298), 10.0 ** np.clip(w, -299, 299), 0)
+    result = marcus_mapping(kind(S))
+    M, u = as_numpy(result.matrix), result.scaling.astype(np.longdouble)
+    assert result.converged
+    assert (M == M.T).all()
+    wanted = np.asarray(u[:, None] * S * u, dtype=float)
+    assert ((M > 0) == (wanted > 0)).all()
+    np.testing.assert_allclose(M, wanted, rtol=1e-14)

@@ -34,8 +34,10 @@ class MarcusResult(Result):
     Attributes
     ----------
     matrix : same kind as S
-        M(S): symmetric to the bit, zero where S is zero. After pruning it is M of what
-        was left of S, after regularizing M of S plus `shift` times the identity.
+        M(S): symmetric to the bit, zero where S is zero and nowhere else, unless the
+        entry is below the smallest number of its type, 5e-324 for doubles. After
+        pruning it is M of what was left of S, after regularizing M of S plus `shift`
+        times the identity.
     scaling : array of shape (n,)
         The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``, with what
         was left of S or the shifted S where it was pruned or regularized. Zero for
