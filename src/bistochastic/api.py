@@ -108,7 +108,8 @@ def marcus_mapping(
     marginals : array-like of shape (n,), optional
         Positive row sums wanted in place of ones.
     initial : array-like of shape (n,), optional
-        Positive vector to start from, such as the `scaling` of a similar matrix.
+        Positive vector to start from, such as the `scaling` of a similar matrix. A
+        hint: where it leads nowhere, the default start takes over.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def marcus_mapping(
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    u = core.ones()
+    u = None
     if initial is not None:
         u = positive(initial, "initial", n, rows) * held.unit
         u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
