@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, vstack
 
 from bistochastic.backends.costs import Part, TableCosts
 from bistochastic.backends.csr import Csr
+from bistochastic.core.arrays import scaled_by
 
 
 class Blocks:
@@ -50,7 +51,7 @@ class Blocks:
         return np.concatenate([B.diagonal(k) for k, B in self._placed()])
 
     def scaled(self, u, *, reuse=False):
-        return self._each(lambda k, B: _rows(u, k, B) * u[B.indices] * B.data)
+        return self._each(lambda k, B: scaled_by(_rows(u, k, B), u[B.indices], B.data))
 
     def sq_norm(self, weights=None):
         weights = np.ones(self.n) if weights is None else weights

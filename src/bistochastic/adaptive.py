@@ -67,5 +67,5 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
         X.sort_indices()
     costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
     S = costs.weigh(partial(first_weights, k=k)).symmetrized()
-    done = marcus(S, S.ones(), method="auto", tol=TOLERANCE)
+    done = marcus(S, method="auto", tol=TOLERANCE)
     return S.scaled(done.value).entries(0.0)

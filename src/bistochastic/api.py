@@ -8,7 +8,7 @@ from array_api_compat import array_namespace
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
-from bistochastic.core.run import Status, run
+from bistochastic.core.run import Status
 from bistochastic.input import Wanted, hold
 from bistochastic.parameters import (
     ASSIGNMENT,
@@ -108,7 +108,8 @@ def marcus_mapping(
     marginals : array-like of shape (n,), optional
         Positive row sums wanted in place of ones.
     initial : array-like of shape (n,), optional
-        Positive vector to start from, such as the `scaling` of a similar matrix.
+        Positive vector to start from, such as the `scaling` of a similar matrix. A
+        hint: where it leads nowhere, the default start takes over.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def marcus_mapping(
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
     rows = slice(None) if ready.kept is None else ready.kept
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    u = core.ones()
+    u = None
     if initial is not None:
         u = positive(initial, "initial", n, rows) * held.unit
         u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
@@ -213,7 +214,7 @@ def entropic_plan(
     tol : float, optional
         Largest relative error of a row sum; 1e-10, or 1e-5 in single precision.
     max_iter : int, optional
-        Most iterates at `omega`; 200 by default.
+        Most iterates at `omega`; 200 by default. More allow more work in all, too.
     unsupported : {"raise", "prune", "regularize"}, default="raise"
         What to do where S has no support, so that no plan exists; as in
         `marcus_mapping`. With support that is not total the problem has a solution
@@ -345,7 +346,8 @@ def project_doubly_stochastic(
         Largest error of a row sum; 1e-10, or 1e-5 in single precision.
     max_iter : int, optional
         Most iterates, for "newton" on the scale of K; 200 for that, 10,000 for
-        "alternating".
+        "alternating", down to 1,000 of a large K. More than 200 allow "newton" more
+        work in all.
     unsupported : {"raise", "prune"}, default="raise"
         What to do where no doubly stochastic matrix has the pattern of a sparse K.
         ``"prune"``, with "newton", leaves the rows in ``result.dropped`` zero.
@@ -376,7 +378,8 @@ def project_doubly_stochastic(
     -----
     Unlike the Marcus mapping it sets small entries to zero, needs no positive entries
     and depends on the scale of K: a small K spreads the result, a large one makes it
-    nearly a matching. Row sums are exact to about 1e-16 times the largest entry.
+    nearly a matching. Row sums are exact to about 1e-16 times the size of the largest
+    entry of a row, which may be 9e15; entries far below these do no harm.
 
     Examples
     --------
@@ -401,15 +404,15 @@ def project_doubly_stochastic(
     ready = reachable(held.graph, prune=unsupported == "prune", advice=advice)
     core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
     tol = TOLERANCE[held.bits] if tol is None else float(tol)
-    limits = frobenius.MOST | ({} if max_iter is None else {method: max_iter})
-    done = frobenius.nearest(core, tol=tol, max_iter=limits["newton"])
+    limit = {} if max_iter is None or method != "newton" else {"max_iter": max_iter}
+    done = frobenius.nearest(core, tol=tol, **limit)
     a = _whole(done.value, ready, held.graph.n)
     F = ready.graph.clipped(1.0, a)
     potential = _whole(done.value, ready, held.graph.n, -np.inf)
     bounded = done.status is Status.CONVERGED
     if method == "alternating":
         core.n_products = 0
-        done = run(frobenius.alternating(core), tol=tol, max_iter=limits[method])
+        done = frobenius.published(core, tol=tol, max_iter=max_iter)
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     result = ProjectionResult(
         matrix=held.restore(F.native()),

@@ -37,6 +37,25 @@ def test_vectors(hold, rng):
     np.testing.assert_array_equal(on_cpu(S.vector(values)), values)
 
 
+def test_scaling_loses_no_entry_that_a_number_can_hold(hold, rng):
+    """u_i u_j may leave the range although u_i s_ij u_j does not."""
+    e = np.concatenate([rng.uniform(-180, -155, 6), rng.uniform(152, 170, 6)])
+    u = 10.0**e
+    wanted = rng.uniform(-100, 100, (12, 12))
+    exponents = (wanted + wanted.T) / 2 - (e[:, None] + e[None, :])
+    S = np.where(np.abs(exponents) < 300, 10.0 ** np.clip(exponents, -300, 300), 0.0)
+    held = hold(S)
+    M = as_numpy(held.scaled(held.vector(u)).native())
+    wide = np.longdouble
+    exact = np.asarray(u.astype(wide)[:, None] * S.astype(wide) * u.astype(wide), float)
+    assert ((M > 0) == (S > 0)).all()
+    assert (M == M.T).all()
+    np.testing.assert_allclose(M, exact, rtol=1e-15)
+    products = (e[:, None] + e[None, :])[S > 0]
+    assert products.min() < -320
+    assert products.max() > 310
+
+
 def test_noise_is_that_of_the_generator(hold):
     S = hold(np.eye(5))
     blocks = [on_cpu(S.noise(np.random.default_rng(seed), 3)) for seed in (1, 1, 2)]

@@ -17,7 +17,7 @@ from bistochastic import (
     SupportError,
     project_doubly_stochastic,
 )
-from bistochastic.scaling import frobenius
+from bistochastic.scaling import dual, frobenius
 from matrices import as_numpy, row_error
 
 
@@ -290,3 +290,77 @@ def test_a_limit_is_a_status_and_a_warning(rng):
     assert "ProjectionResult" in repr(result)
     assert "duality gap" in str(result)
     assert np.isnan(result.gap)
+
+
+def far_apart(rng, n, low, high):
+    A = rng.uniform(low, high, (n, n))
+    return 10.0 ** ((A + A.T) / 2)
+
+
+def test_what_no_double_can_hold_is_refused_at_once(rng):
+    """Beyond 2^53 doubles are even, and no sum of them is one."""
+    for bad in (
+        far_apart(rng, 30, -90, 90),
+        np.diag([1e90, 0.0, 0.0]),
+        np.full((5, 5), 1e90),
+        -np.full((5, 5), 1e16),
+        csr_array(np.diag([1.0, 1e17])),
+        1e17 * symmetric(rng, 30),
+    ):
+        for method in ("newton", "alternating"):
+            with pytest.raises(InputError, match="lost in rounding"):
+                project_doubly_stochastic(bad, method=method)
+
+
+def test_entries_that_no_plan_uses_may_be_of_any_size(rng):
+    K = symmetric(rng, 60)
+    forbidden = np.triu(rng.random((60, 60)) < 0.5, 1)
+    forbidden |= forbidden.T
+    sparse = project_doubly_stochastic(on_pattern(K, ~forbidden))
+    for size in (1e6, 1e20, 1e90):
+        result = project_doubly_stochastic(np.where(forbidden, -size, K))
+        assert result.converged
+        assert result.n_iter < 60  # the path leaps where nothing happens
+        np.testing.assert_allclose(result.matrix, as_numpy(sparse.matrix), atol=1e-9)
+    result = project_doubly_stochastic(-far_apart(rng, 60, -90, 90))
+    assert result.converged
+    assert result.n_iter < 60
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12, 8e15])
+def test_sizes_that_rounding_blurs_end_soon_and_say_so(size, rng):
+    K = symmetric(rng, 100)
+    K *= size / np.abs(K).max()
+    with pytest.warns(ConvergenceWarning, match="Stalled"):
+        result = project_doubly_stochastic(K)
+    assert result.residual <= 1e-15 * size
+    assert result.n_products < 3000
+
+
+def test_a_step_that_failed_twice_is_not_searched_again():
+    with pytest.warns(ConvergenceWarning, match="Stalled"):
+        result = project_doubly_stochastic(np.full((3, 3), 1e10))
+    assert result.n_products < 300  # and not 40 for each of 30
+
+
+def test_the_path_is_bounded_by_work_unless_max_iter_allows_more(rng, monkeypatch):
+    K = symmetric(rng, 50, 1e4)
+    full = project_doubly_stochastic(K)
+    monkeypatch.setattr(dual, "WORK", full.n_products / 2)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
+        result = project_doubly_stochastic(K)
+    assert result.status is Status.LIMIT
+    assert result.n_products < full.n_products
+    assert project_doubly_stochastic(K, max_iter=200 * 100).converged
+
+
+def test_the_published_alternation_looks_at_a_bounded_number_of_entries(
+    rng, monkeypatch
+):
+    monkeypatch.setattr(frobenius, "LOOKED", 50 * 30**2)
+    monkeypatch.setattr(frobenius, "LEAST", 10)
+    K = symmetric(rng, 30)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
+        result = project_doubly_stochastic(K, method="alternating")
+    assert result.n_iter == 50
+    assert project_doubly_stochastic(K, method="alternating", max_iter=9999).converged

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic import marcus_mapping
 from bistochastic.core.arrays import on_cpu
@@ -250,3 +252,67 @@ def test_M_of_EPE_is_P(S, seed):
     e = 10.0 ** np.random.default_rng(seed).uniform(-3, 3, len(S))
     again = marcus_mapping(e[:, None] * P * e[None, :]).matrix
     np.testing.assert_allclose(again, P, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize("seed", [80, 100, 153, 223, 488])
+def test_edges_stay_where_the_product_of_two_factors_leaves_the_range(kind, seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(3, 9)
+    e = rng.uniform(-190, 150, n)
+    mask = rng.random((n, n)) < 0.4
+    mask = mask | mask.T | (rng.random() < 0.3) * np.eye(n, dtype=bool)
+    w = rng.uniform(-120, 0, (n, n))
+    w = (w + w.T) / 2 - (e[:, None] + e)
+    S = np.where(mask & (abs(w) < 298), 10.0 ** np.clip(w, -299, 299), 0)
+    result = marcus_mapping(kind(S))
+    M, u = as_numpy(result.matrix), result.scaling.astype(np.longdouble)
+    assert result.converged
+    assert (M == M.T).all()
+    wanted = np.asarray(u[:, None] * S * u, dtype=float)
+    assert ((M > 0) == (wanted > 0)).all()
+    np.testing.assert_allclose(M, wanted, rtol=1e-14)
+
+
+FAR = {
+    "large": lambda rng: np.full(20, 1e100),
+    "small": lambda rng: np.full(20, 1e-100),
+    "largest": lambda rng: np.full(20, 1e308),
+    "mixed": lambda rng: 10.0 ** rng.uniform(-300, 300, 20),
+}
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("method", CONVERGING)
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+def test_a_start_is_a_hint_and_a_far_one_does_no_harm(far, method, unit, rng):
+    S = unit * sparse_symmetric(rng, 20)
+    plain = marcus_mapping(S, method=method)
+    result = marcus_mapping(S, method=method, initial=FAR[far](rng))
+    assert plain.converged
+    assert result.converged
+    np.testing.assert_allclose(result.matrix, plain.matrix, atol=1e-8)
+
+
+def test_a_far_start_in_single_precision_does_no_harm(rng):
+    S = (1e10 * sparse_symmetric(rng, 20)).astype(np.float32)
+    for far in FAR.values():
+        assert marcus_mapping(S, initial=far(rng)).converged
+
+
+def test_a_start_that_leads_nowhere_is_left_for_ones(hold, rng):
+    K = sparse_symmetric(rng, 20)
+    for far in (1e300, 1e-300):
+        S = hold(K)
+        done = marcus(S, far * S.ones(), method="auto", tol=1e-10)
+        assert done.status is Status.CONVERGED
+        assert done.n_iter < 40
+
+
+def test_a_far_start_and_a_limit_give_numbers_and_an_honest_status(rng):
+    S = 1e90 * sparse_symmetric(rng, 20)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
+        result = marcus_mapping(S, initial=np.full(20, 1e120), max_iter=2)
+    assert result.status is Status.LIMIT
+    assert np.isfinite(result.matrix).all()
+    assert row_error(result.matrix) == pytest.approx(result.residual)

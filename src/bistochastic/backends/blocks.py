@@ -27,6 +27,7 @@ from bistochastic.backends.spread import (
     Steps,
     one_of,
 )
+from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered, ky_fan
@@ -509,6 +510,8 @@ def _diagonal(block: Block) -> np.ndarray:
 def _scaled(block: Block, own: np.ndarray, *pieces: np.ndarray) -> Block:
     u = beside(own, pieces)
     data = np.repeat(own, np.diff(block.S.indptr))
+    if u.size and not in_range(u):
+        return block.with_data(scaled_by(data, u[block.S.indices], block.S.data))
     data *= u[block.S.indices]
     data *= block.S.data
     return block.with_data(data)

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 import numpy as np
 from scipy.sparse import csr_array, diags_array, vstack
 
+from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.core.jobs import workers
 from bistochastic.core.protocols import Text
 
@@ -212,6 +213,8 @@ def three_term(
 def weights(S: csr_array, u: np.ndarray, reuse: bool = False) -> np.ndarray:
     """Return the entries (u_i u_j) s_ij of DSD in the order of S, or in their place."""
     out = np.repeat(u, np.diff(S.indptr))
+    if not in_range(u):
+        return np.asarray(scaled_by(out, u[S.indices], S.data))
     out *= u[S.indices]
     out *= S.data
     return out

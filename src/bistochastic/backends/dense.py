@@ -7,7 +7,7 @@ from array_api_compat import array_namespace, device
 from scipy.sparse import csr_array
 
 from bistochastic.backends.csr import Csr, compiled
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import in_range, on_cpu, scaled_by
 from bistochastic.core.protocols import Text
 
 BLOCK = 1 << 22  # entries looked at in one go
@@ -53,6 +53,8 @@ class Dense:
 
     def scaled(self, u: Any, *, reuse: bool = False) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
+        if not in_range(u):
+            return type(self)(scaled_by(u[:, None], u[None, :], self._S))
         out = u[:, None] * u[None, :]
         out *= self._S
         return type(self)(out)

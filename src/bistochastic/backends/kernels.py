@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from bistochastic import components, descent
 from bistochastic.backends import costs, csr, dense
 from bistochastic.backends.compiler import loops
+from bistochastic.core.arrays import in_range
 from bistochastic.scaling import matching, systems
 from bistochastic.spectrum import filtered
 
@@ -189,6 +190,8 @@ def _products(indptr, indices, data, V, out):  # type: ignore[no-untyped-def]
 
 def weights(S: Any, u: np.ndarray, reuse: bool = False) -> np.ndarray:
     """Return the entries (u_i u_j) s_ij of DSD in the order of S, or in their place."""
+    if not in_range(u):
+        return csr.weights(S, u)
     out = S.data if reuse else np.empty_like(S.data)
     _weights(S.indptr, S.indices, S.data, u, out)
     return out

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from bistochastic import components
 from bistochastic.backends.costs import Part
 from bistochastic.backends.csr import Csr, compiled
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import in_range, on_cpu, scaled_by
 from bistochastic.core.protocols import Text
 from bistochastic.scaling import systems
 from bistochastic.spectrum import filtered
@@ -112,8 +112,10 @@ class TorchCsr:
 
     def scaled(self, u: torch.Tensor, *, reuse: bool = False) -> Self:
         """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
-        values = u[self._rows()]
-        values *= u[self._S.col_indices()]
+        values, columns = u[self._rows()], u[self._S.col_indices()]
+        if not in_range(u):
+            return self._with(scaled_by(values, columns, self._S.values()))
+        values *= columns
         values *= self._S.values()
         return self._with(values)
 

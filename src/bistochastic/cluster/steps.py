@@ -289,7 +289,7 @@ def diagonal_of(S, *, method, tol, start=None):
         The diagonal, how it ended, and the residuals.
     """
     quick = method in ("auto", "newton")
-    u = S.ones() if start is None or not quick else start
+    u = start if quick else None
     done = marcus(S, u, method=method, tol=tol, max_iter=None if quick else PASSES)
     if done.status is Status.CONVERGED or quick:
         return done

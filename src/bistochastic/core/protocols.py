@@ -32,7 +32,10 @@ class Graph(Protocol):
         """Return the diagonal of S as a vector."""
 
     def scaled(self, u: Any, *, reuse: bool = False) -> Self:
-        """Return DSD with D = diag(u), symmetric to the bit."""
+        """Return DSD with D = diag(u), symmetric to the bit.
+
+        No entry is lost that a number of this type can hold: see `scaled_by`.
+        """
 
     def shifted(self, delta: Any) -> Self:
         """Return S + delta I; of a vector, S + diag(delta)."""

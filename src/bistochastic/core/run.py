@@ -60,7 +60,16 @@ class Run:
     @property
     def residual(self) -> float:
         """The residual of `value`."""
-        return min(self.residuals, key=lambda r: math.inf if math.isnan(r) else r)
+        return min(self.residuals, key=_rank)
+
+    @property
+    def least(self) -> float:
+        """The same; infinite if it is not a number."""
+        return _rank(self.residual)
+
+
+def _rank(residual: float) -> float:
+    return math.inf if math.isnan(residual) else residual
 
 
 def run(

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.core.errors import several
+from bistochastic.core.errors import InputError, several
 from bistochastic.core.result import Result
-from bistochastic.core.run import Status
+from bistochastic.core.run import Status, run
 from bistochastic.scaling.dual import Link, path
 from bistochastic.scaling.rows import worst
 from bistochastic.scaling.support import SupportReport
 from bistochastic.scaling.systems import NewtonSystem
 
 MOST = {"newton": 200, "alternating": 10_000}  # iterates, by method
+LEAST, LOOKED = 1_000, 6e9  # iterates of the latter; entries that may be looked at
+WHOLE = 2.0**53  # beyond it doubles are even numbers, and no sum of them is one
 ACCURACY = 1e-10  # of the projection on the row sums, where it takes a linear system
 
 
@@ -118,8 +120,49 @@ def nearest(K, *, tol, max_iter=MOST["newton"]):
     -------
     Run
         The potential a, how it ended, and the residuals.
+
+    Notes
+    -----
+    With the largest entry h_i of a row, some :math:`|a_i| \ge |h_i| / 2`: no entry may
+    be above one, and one of the row must be positive. So the size of the h_i bounds
+    what the row sums can be exact to. Entries far below them, which no plan uses, do no
+    harm.
     """
+    xp = array_namespace(K.ones())
+    highest = K.highest()
+    largest = float(xp.max(xp.abs(highest)))
+    if largest > WHOLE:
+        raise InputError(
+            f"The largest entry of a row of K is {largest:.3g} in size, beside which "
+            "row sums of one are lost in rounding. Divide K by a number first."
+        )
     return path(K, QUADRATIC, 1.0, tol=tol, max_iter=max_iter)
+
+
+def published(K, *, tol, max_iter=None):
+    """Run the iteration of Zass and Shashua (2006).
+
+    Parameters
+    ----------
+    K : Scores
+        Symmetric matrix on a pattern that has support.
+    tol : float
+        Wanted error of the row sums.
+    max_iter : int, optional
+        Most iterates; by default 10,000, but fewer, down to 1,000, where these would
+        look at more than 6e9 entries.
+
+    Returns
+    -------
+    Run
+        The iterate, how it ended, and the residuals.
+    """
+    if max_iter is None:
+        ones = K.ones()
+        entries = K.exponential(0.0, 0 * ones).apply(ones)
+        number = float(array_namespace(entries).sum(entries))
+        max_iter = int(min(MOST["alternating"], max(LEAST, LOOKED / number)))
+    return run(alternating(K), tol=tol, max_iter=max_iter)
 
 
 def alternating(K):

@@ -8,10 +8,10 @@ import numpy as np
 
 from bistochastic.core.errors import several
 from bistochastic.core.result import Result
-from bistochastic.core.run import Status, run
+from bistochastic.core.run import Run, Status, run
 from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, damped_step, fixed_point
-from bistochastic.scaling.newton import newton
+from bistochastic.scaling.newton import NEAR, newton
 from bistochastic.scaling.rows import worst_of
 from bistochastic.scaling.support import SupportReport
 
@@ -34,8 +34,10 @@ class MarcusResult(Result):
     Attributes
     ----------
     matrix : same kind as S
-        M(S): symmetric to the bit, zero where S is zero. After pruning it is M of what
-        was left of S, after regularizing M of S plus `shift` times the identity.
+        M(S): symmetric to the bit, zero where S is zero and nowhere else, unless the
+        entry is below the smallest number of its type, 5e-324 for doubles. After
+        pruning it is M of what was left of S, after regularizing M of S plus `shift`
+        times the identity.
     scaling : array of shape (n,)
         The diagonal u of D, to multiply with: ``M = u[:, None] * S * u``, with what
         was left of S or the shifted S where it was pruned or regularized. Zero for
@@ -92,15 +94,18 @@ class MarcusResult(Result):
         return self._told(f" after {products}", self.shift)
 
 
-def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
+def marcus(S, u=None, m=1.0, *, method, tol, max_iter=None):
     """Find the diagonal u of D with DSD 1 = m, Eq. (1).
+
+    A start is a hint: where it does not lead to the solution, for it leaves the range
+    or gets nowhere, ones are started from.
 
     Parameters
     ----------
     S : Graph
         Symmetric matrix with total support.
-    u : array of shape (n,)
-        Positive start.
+    u : array of shape (n,), optional
+        Positive start; ones by default.
     m : array of shape (n,) or float, default=1.0
         Wanted row sums.
     method : {"auto", "newton", "damped", "alternating", "fixed_point"}
@@ -113,17 +118,28 @@ def marcus(S, u, m=1.0, *, method, tol, max_iter=None):
     Returns
     -------
     Run
-        The diagonal, how it ended, and the residuals.
+        The diagonal, how it ended, all iterates counted, and the residuals.
     """
     limit, patience = LIMITS[method]
-    steps = {
-        "auto": lambda: auto(S, u, m, tol),
-        "newton": lambda: newton(S, u, m, tol),
-        "damped": lambda: damped(S, u, m),
-        "alternating": lambda: alternating(S, u, m),
-        "fixed_point": lambda: fixed_point(S, u, m),
-    }[method]()
-    return run(steps, tol=tol, max_iter=max_iter or limit, patience=patience)
+
+    def begun(u, limit):
+        steps = {
+            "auto": lambda: auto(S, u, m, tol),
+            "newton": lambda: newton(S, u, m, tol),
+            "damped": lambda: damped(S, u, m),
+            "alternating": lambda: alternating(S, u, m),
+            "fixed_point": lambda: fixed_point(S, u, m),
+        }[method]()
+        return run(steps, tol=tol, max_iter=limit, patience=patience)
+
+    done = begun(S.ones() if u is None else u, max_iter or limit)
+    ended = done.status is Status.LIMIT and (max_iter or done.least < NEAR)
+    if u is None or done.status is Status.CONVERGED or ended:
+        return done
+    left = limit if max_iter is None else max(1, max_iter - done.n_iter)
+    again = begun(S.ones(), left)
+    best = again if again.least <= done.least else done
+    return Run(best.value, best.status, done.n_iter + again.n_iter, best.residuals)
 
 
 def auto(S, u, m, tol):

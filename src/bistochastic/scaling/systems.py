@@ -10,6 +10,7 @@ from bistochastic.core.arrays import on_cpu
 
 MOST_PRODUCTS = 1000  # in one run of conjugate gradients
 SMALL = 2000  # rows up to which any fill is affordable
+FEW_PRODUCTS = 300  # with so few rows: a factorization takes no longer
 AFFORDABLE = 2e10  # operations that a factorization may take
 NOTHING = 1e-18  # an entry that its diagonal does not feel
 REFINEMENTS = 3
@@ -23,9 +24,15 @@ class NewtonSystem:
     but then it has few entries that count, and a factorization is cheap, as it is on
     chains and in the plane. A run in which they failed once goes on by factorization,
     where that is affordable.
+
+    Attributes
+    ----------
+    factorized : bool
+        Whether the last system was, or was tried to be.
     """
 
     def __init__(self):
+        self.factorized = False
         self._hard = False
         self._affordable = True
 
@@ -46,17 +53,20 @@ class NewtonSystem:
         array of shape (n,)
             The solution x.
         """
+        self.factorized = False
         if self._hard and (x := self._factorized(S, u, r, b)) is not None:
             return x
         before = S.n_products
         body = S.fast(conjugate_gradients)
-        x = body(S, u, r, b + 0.0, accuracy, MOST_PRODUCTS)
-        self._hard = S.n_products - before >= MOST_PRODUCTS
+        limit = FEW_PRODUCTS if S.n <= SMALL else MOST_PRODUCTS
+        x = body(S, u, r, b + 0.0, accuracy, limit)
+        self._hard = S.n_products - before >= limit
         if self._hard and (y := self._factorized(S, u, r, b)) is not None:
             return y
         return x
 
     def _factorized(self, S, u, r, b):
+        self.factorized = self.factorized or self._affordable
         x = S.fast(factorized)(S, u, r, b) if self._affordable else None
         self._affordable = x is not None  # if not, do not try again in this run
         return x
