@@ -161,7 +161,8 @@ def scaler(case, folder):
     case.note(f"{options}")
     model = bistochastic.DoublyStochasticScaler(**options)
     done = watched(case, "fit_transform", model.fit_transform, given)
-    if bad == "negative" and "frob" in options["normalization"]:
+    signed = options["normalization"] in ("frobenius", "zass_shashua_2006")
+    if bad == "negative" and signed:
         bad = None
     if _refused(case, done, bad, "DoublyStochasticScaler"):
         return
