@@ -3,13 +3,18 @@
 from functools import partial
 
 import numpy as np
-from scipy.sparse import issparse
 
 from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
-from bistochastic.parameters import Count, check_jobs, check_metric, unmasked
+from bistochastic.parameters import (
+    Count,
+    canonical,
+    check_jobs,
+    check_metric,
+    unmasked,
+)
 from bistochastic.scaling.marcus import marcus
 
 TOLERANCE = 1e-10
@@ -63,8 +68,7 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
             f"n_neighbors={k} needs more than {k} points, since Eq. (19) looks at one "
             f"more, but there are {n}. Lower n_neighbors."
         )
-    if issparse(X):
-        X.sort_indices()
+    X = canonical(X)
     costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
     S = costs.weigh(partial(first_weights, k=k)).symmetrized()
     done = marcus(S, method="auto", tol=TOLERANCE)

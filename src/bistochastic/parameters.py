@@ -4,6 +4,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.sparse import issparse
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, several, told
@@ -150,6 +151,33 @@ def unmasked(X):
             "X is masked, and what the mask hides would be used. Impute it, or pass "
             "X.filled(...)."
         )
+    return X
+
+
+def canonical(X):
+    """Return X; if it is sparse, with sorted indices and each entry once.
+
+    Sums of squares and searches take stored entries for all there are. What the caller
+    has is not changed.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Data.
+
+    Returns
+    -------
+    array or CSR matrix
+        The same numbers, with 32-bit indices where these do.
+    """
+    if not issparse(X):
+        return X
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
+        parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = type(X)(parts, shape=X.shape)
     return X
 
 

@@ -258,7 +258,9 @@ class DoublyStochasticScaler(
         top = (top.toarray().ravel() if issparse(K) else top).astype(np.float64)
         top[top == 0] = 1.0  # with the rest near one no product leaves the range
         if issparse(K):
-            made = diags_array(1 / top) @ rows.astype(np.float64) @ diags_array(u)
+            made = rows.astype(np.float64)
+            made.data /= np.repeat(top, np.diff(made.indptr))
+            made = made @ diags_array(u)
         else:
             made = K / top[:, None] * u
         sums = made.sum(axis=1)

@@ -513,7 +513,9 @@ class ANCMM(GraphClusterer):
         shares = csr_array(S @ own[order])[np.argsort(order)]
         total = shares.sum(axis=1)
         alone = total <= 0
-        shares = diags_array(1 / np.where(alone, 1.0, total)) @ shares
+        shares.data /= np.repeat(
+            total, np.diff(shares.indptr)
+        )  # its inverse may be inf
         return csr_array(shares + diags_array(alone * 1.0) @ own)
 
     def _check_pairs(self, S):
@@ -528,7 +530,8 @@ class ANCMM(GraphClusterer):
 
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
-        making = self._making(self._floor(X.shape[0], self.n_clusters_))
+        asked = self.n_clusters_ if self.n_clusters == "auto" else int(self.n_clusters)
+        making = self._making(self._floor(X.shape[0], asked))
         place = None
         with suppress(InputError):  # what was learned on a GPU is seen without one
             place = device_of(self.device, X)

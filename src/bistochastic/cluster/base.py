@@ -24,7 +24,7 @@ from bistochastic.core.run import run
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors import nearest_to
-from bistochastic.parameters import PAIRS, unmasked
+from bistochastic.parameters import PAIRS, canonical, unmasked
 
 LATER = threading.RLock()
 SAME = 1e-6  # of the largest coordinate, within which two points are the same
@@ -231,6 +231,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
         kinds = self._kinds(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
+        X = canonical(X)
         if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
             raise InputError(
                 f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
