@@ -59,3 +59,14 @@ def _plain(value):
     if is_dataclass(value):
         return np.array(astuple(value))
     return value.toarray() if issparse(value) else value
+
+
+@pytest.mark.parametrize("metric", ["affinity", "precomputed"])
+def test_memberships_know_the_pairs_of_their_fit_again(metric):
+    constant = np.ones((60, 60)) - (metric == "precomputed") * np.eye(60)
+    model = ANCMM(2, metric=metric).fit(constant)
+    assert model.memberships(constant).shape == (60, 2)
+    rng = np.random.default_rng(0)
+    other = constant * (1 + 0.1 * rng.random((60, 60)))
+    with pytest.raises(InputError, match="X is not the data of `fit`"):
+        model.memberships(other / 2 + other.T / 2)

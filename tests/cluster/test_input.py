@@ -394,7 +394,7 @@ def test_a_graph_with_a_hub_is_not_made_square():
     j = np.concatenate([ring, (ring + 1) % n, ring])
     A = csr_array((np.ones(3 * n), (i, j)), shape=(n, n))
     model = ANCMM(2, metric="affinity")
-    problem = model._problem(csr_array(A + A.T))
+    problem = model._problem(csr_array(A + A.T), None)
     assert sum(part.values.size for part in problem.costs.parts) < 12 * n
     assert sum(costs.size for _, _, costs in problem.links.tables) < 12 * n
 

@@ -16,7 +16,7 @@ from bistochastic.backends.device import (
     device_of,
     fetched,
 )
-from bistochastic.cluster.base import GraphClusterer, Later, Watch
+from bistochastic.cluster.base import SAME, GraphClusterer, Later, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
 from bistochastic.cluster.making import LAZY, Making
@@ -48,7 +48,6 @@ from bistochastic.scaling.marcus import LIMITS
 from bistochastic.search import MANY
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
-HEAVIER = 1.05  # learned edges are, in the first graph, than others
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 SINGLES = 1e-5  # error of row sums of singles
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
@@ -508,8 +507,6 @@ class ANCMM(GraphClusterer):
         order = np.arange(n) if problem.order is None else problem.order
         S = making.first(problem).S.entries(0.0)
         S = csr_array(S - diags_array(S.diagonal()))
-        if self.metric in PAIRS:
-            self._check_pairs(S)
         shares = csr_array(S @ own[order])[np.argsort(order)]
         total = shares.sum(axis=1)
         alone = total <= 0
@@ -518,18 +515,12 @@ class ANCMM(GraphClusterer):
         )  # its inverse may be inf
         return csr_array(shares + diags_array(alone * 1.0) @ own)
 
-    def _check_pairs(self, S):
-        """Raise if the learned edges are no heavier than others in the first graph."""
-        learned = self.affinity_matrix_ - diags_array(self.affinity_matrix_.diagonal())
-        along = learned.multiply(S).sum() * self.labels_.shape[0] ** 2
-        if along < HEAVIER * learned.sum() * S.sum():
-            raise InputError(
-                "X is not the data of `fit`: the neighbors in the learned graph are "
-                "not neighbors in X."
-            )
-
     def _again(self, X):
         """Return the problem of the fitted graph, and what makes graphs of it."""
+        if self.metric in PAIRS and not np.allclose(
+            _row_sums(X), self._row_sums, rtol=SAME, atol=0.0
+        ):
+            raise InputError("X is not the data of `fit`: its rows have other sums.")
         asked = self.n_clusters_ if self.n_clusters == "auto" else int(self.n_clusters)
         making = self._making(self._floor(X.shape[0], asked))
         place = None
@@ -677,6 +668,8 @@ class ANCMM(GraphClusterer):
             }
             for at, (run, *_) in enumerate(runs)
         ]
+        if self.metric in PAIRS:
+            learned["_row_sums"] = _row_sums(X)
         seen = X.sample() if self._distributed else X
         said += unfound(self.neighbors, base.recall) + uneven(self.metric, seen)
         return learned, said
@@ -895,6 +888,11 @@ def _ordered(X, device):
         return device.ordered(X)
     order = leaves(X) if device is None else device.order(X)
     return X[order], on_cpu(order)
+
+
+def _row_sums(X):
+    """Return the sums of the rows of a square matrix, by which it is known again."""
+    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
 
 
 def inverse(order):

@@ -27,7 +27,7 @@ from bistochastic.neighbors import nearest_to
 from bistochastic.parameters import PAIRS, canonical, unmasked
 
 LATER = threading.RLock()
-SAME = 1e-6  # of the largest coordinate, within which two points are the same
+SAME = 1e-6  # relative difference within which points, or rows, are the same
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -204,7 +204,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         kept = [name for name in vars(self) if name.endswith("_")]
-        for name in (*kept, "_later", "_points", "_n_others"):
+        for name in (*kept, "_later", "_points", "_n_others", "_row_sums"):
             vars(self).pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         X = self._validated(X, reset=True)

@@ -18,7 +18,11 @@ from bistochastic.io.places import checked_file
 from bistochastic.io.writing import replacing
 
 FORMAT = 1  # raised when an older reader could not read what is written
-PRIVATE = ("_points", "_n_others")  # what `predict` needs besides fitted attributes
+PRIVATE = (
+    "_points",
+    "_n_others",
+    "_row_sums",
+)  # what `predict` needs besides fitted attributes
 
 
 def save(estimator, path, *, extra=None, force=False):
