@@ -423,13 +423,11 @@ def test_sparse_blocks_come_back_for_sparse_blocks(client, rng, kinds, back):
     assert abs(M.compute() - marcus_mapping(A).matrix).max() < 1e-12
 
 
-def test_zeros_of_dense_blocks_may_become_positive(client, rng):
-    K = np.round(rng.standard_normal((6, 6)))
-    K = K + K.T
-    there = project_doubly_stochastic(da.from_array(K, chunks=(3, 6)))
-    here = project_doubly_stochastic(K)
-    assert (here.matrix[K == 0] > 0.01).any()
-    np.testing.assert_allclose(there.matrix.compute(), here.matrix, atol=1e-9)
+def test_zeros_of_dense_blocks_may_become_positive(client):
+    K = 0.2 * np.eye(4)
+    there = project_doubly_stochastic(da.from_array(K, chunks=(2, 4))).matrix.compute()
+    assert there.min() > 0.1
+    np.testing.assert_allclose(there, project_doubly_stochastic(K).matrix, atol=1e-9)
 
 
 LIES = {
@@ -453,10 +451,11 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", LIES, ids=range(len(LIES)))
 @pytest.mark.parametrize(
     ("function", "name"),
     [(support, "S"), (project_doubly_stochastic, "K"), (ANCMM(2).fit, "X")],
+    ids=["support", "project", "fit"],
 )
 def test_blocks_are_what_the_array_declares(client, lie, function, name):
     change, chunks = LIES[lie]

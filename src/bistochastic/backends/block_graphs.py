@@ -202,12 +202,13 @@ def given_back_vector(v: Any, layout: Layout) -> Any:
 def _read(block: Any, name: str, signed: bool) -> csr_array:
     if hasattr(block, "to_scipy_sparse"):
         block = block.to_scipy_sparse()
-    if not (issparse(block) or isinstance(block, np.ndarray)):
+    sparse, dense = bool(issparse(block)), isinstance(block, np.ndarray)
+    if not (sparse or dense):
         raise InputTypeError(
             f"The chunks of {name} are of {type(block).__name__}; a graph has NumPy or "
             "SciPy sparse ones. Convert them, as by map_blocks."
         )
-    if signed and not issparse(block):
+    if signed and dense:
         return _every_entry(block)
     S = csr_array(block, dtype=np.float64)
     if not S.has_canonical_format:

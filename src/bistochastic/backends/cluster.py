@@ -23,6 +23,7 @@ VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
+REAL = "fiub"  # kinds of NumPy's numbers that can be used
 SAMPLE = 20_000  # rows that tell what all are like
 
 
@@ -125,7 +126,7 @@ class Cluster:
                 f"X has shape {X.shape}; a row for each point and a column for each "
                 "feature are needed, and at least one of both."
             )
-        if X.dtype.kind not in "fiub":
+        if X.dtype.kind not in REAL:
             raise InputTypeError(
                 f"X has element type {X.dtype}; real numbers are needed. Convert it "
                 "first, as in X.astype(float)."
@@ -325,18 +326,21 @@ def as_declared(X: Any, name: str, *kinds: Any) -> Any:
 def _as_declared(block: Any, name: str, kinds: Any, block_info: Any = None) -> Any:
     _check_kind(block, name, kinds)
     told = block_info[None]
-    shape, declared = np.shape(block), told["chunk-shape"]  # NaN: not known
-    sizes = zip(shape, declared, strict=len(shape) == len(declared))
-    if len(shape) != len(declared) or any(a != b == b for a, b in sizes):
+    shape, declared = np.shape(block), told["chunk-shape"]
+    known = [
+        size if np.isnan(wanted) else wanted
+        for size, wanted in zip(shape, declared, strict=False)
+    ]
+    if len(shape) != len(declared) or list(shape) != known:
         raise InputError(
             f"Block {told['chunk-location']} of {name} has shape {shape}, but the "
             f"chunks of {name} say {declared}. Make the two agree, as by `chunks` of "
             "map_blocks or `shape` of from_delayed."
         )
-    kind = getattr(getattr(block, "dtype", None), "kind", "f")
-    if kind not in "fiub":
+    dtype = getattr(block, "dtype", told["dtype"])
+    if told["dtype"].kind in REAL and dtype.kind not in REAL:
         raise InputTypeError(
-            f"Block {told['chunk-location']} of {name} has element type {block.dtype}, "
+            f"Block {told['chunk-location']} of {name} has element type {dtype}, "
             f"and real numbers are needed; {name} says {told['dtype']}."
         )
     return block
