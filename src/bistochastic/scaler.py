@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from bistochastic.api import CURES, NORMALIZATIONS, marcus_mapping
 from bistochastic.core.errors import InputError, check_choice, listed, several
 from bistochastic.graph.simplex import simplex, simplex_of_entries
+from bistochastic.parameters import check_limits
 
 SIGNED = ("frobenius", "zass_shashua_2006")
 FORMATS, NUMBERS = ("csr", "csc", "coo"), (np.float64, np.float32)
@@ -196,8 +197,7 @@ class DoublyStochasticScaler(
     def _fit(self, K):
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # so that a fit that fails leaves nothing half new
-        check_choice("normalization", self.normalization, NORMALIZATIONS)
-        check_choice("unsupported", self.unsupported, CURES)
+        self._check()
         K = self._validated(K, reset=True)
         function, method = NORMALIZATIONS[self.normalization]
         if function is marcus_mapping:
@@ -240,6 +240,12 @@ class DoublyStochasticScaler(
                 stacklevel=3,
             )
         return result
+
+    def _check(self):
+        """Look at each parameter on its own."""
+        check_choice("normalization", self.normalization, NORMALIZATIONS)
+        check_choice("unsupported", self.unsupported, CURES)
+        check_limits(self.tol, self.max_iter)
 
     def _validated(self, K, reset):
         if reset and hasattr(K, "columns") and not K.index.equals(K.columns):

@@ -12,6 +12,7 @@ pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 from test_cluster import ROLES, rows, run
 
+import tampering
 from bistochastic.cli.talking import INPUT, OUTPUT, USAGE
 
 S = np.array([[4.0, 2, 0], [2, 1, 3], [0, 3, 9]])
@@ -270,3 +271,24 @@ def test_any_name_of_a_file_will_do(place, name):
 )
 def test_odd_options_end_in_a_sentence(place, words, said):
     assert said in " ".join(run(*words, code=INPUT).stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("preparation", "layout", {"evil": 1}),
+        ("preparation", "layout", {"skip": "many"}),
+        ("preparation", "layout", {"missing": [1]}),
+        ("preparation", "names", ["alcohol"]),
+        ("preparation", "factor", np.zeros(13)),
+        ("preparation", "shift", np.full(13, np.nan)),
+        ("preparation", "low", None),
+        ("told", "seconds", {"read": "long"}),
+    ],
+)
+def test_what_a_model_says_of_its_table_is_checked(place, model, part, name, value):
+    about, held = tampering.opened(model)
+    held["extra"][part][name] = value
+    tampering.written(place / "m", about, held)
+    done = run("report", "m", "wine.csv", "--id", "bottle", code=INPUT)
+    assert "is damaged: what it says of" in " ".join(done.stderr.split())

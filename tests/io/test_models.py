@@ -1,6 +1,8 @@
 """Saved models: the same predictions, and nothing that could run."""
 
 import json
+import random
+import warnings
 import zipfile
 
 import joblib
@@ -13,6 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 import bistochastic
+import tampering
 from bistochastic import (
     ANCMM,
     CAN,
@@ -24,7 +27,7 @@ from bistochastic import (
     DoublyStochasticSpectral,
 )
 from bistochastic.core.errors import FileError, InputError, OutputError
-from bistochastic.io import load, save
+from bistochastic.io import fitted, load, save
 from bistochastic.io.models import load_with_extra
 from bistochastic.io.packing import ABOUT
 
@@ -177,3 +180,124 @@ def test_a_model_says_which_version_wrote_it(archive):
         assert all(name == ABOUT or name.endswith(".npy") for name in held.namelist())
     assert about["bistochastic"] == bistochastic.__version__
     assert about["format"] == 1
+
+
+SMALL = X[::3]
+K = rbf_kernel(SMALL)
+FITTED = {
+    "ANCMM": (ANCMM(3), SMALL),
+    "of affinities": (ANCMM(3, metric="affinity"), K),
+    "of sparse points": (ANCMM.paper(3, 5), csr_array(SMALL)),
+    "of truth values": (ANCMM(3, n_neighbors=5, metric="jaccard"), SMALL > 3),
+    "CLR": (CLR(3), SMALL),
+    "ERCAN": (ERCAN(3), SMALL),
+    "PCAN": (PCAN(3), SMALL),
+    "DSDC": (DSDC(3), SMALL),
+    "spectral": (DoublyStochasticSpectral(3), SMALL),
+    "scaler": (DoublyStochasticScaler(), K),
+    "projecting scaler": (DoublyStochasticScaler(normalization="frobenius"), K),
+}
+
+
+@pytest.fixture(params=FITTED)
+def kept(request, tmp_path):
+    """Return the data of a model that was saved, and the parts of its file."""
+    model, data = FITTED[request.param]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        save(clone(model).fit(data), tmp_path / "a.model")
+    return data, *tampering.opened(tmp_path / "a.model")
+
+
+def used(model, data):
+    """Call what a loaded model is for, and look at what comes out."""
+    if hasattr(model, "predict"):
+        P = model.predict_proba(data)
+        assert P.shape == (len(model.labels_), model.labels_.max() + 1)
+        np.testing.assert_allclose(P.sum(axis=1), 1)
+        assert (P >= 0).all()
+    if hasattr(model, "memberships"):
+        shares = model.memberships(data)
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+    if hasattr(model, "transform"):
+        assert len(model.transform(data)) == len(data)
+    repr(model)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_model_is_refused_or_works(tmp_path, kept):
+    """Whatever is changed in the file, no error of a library comes out."""
+    data, about, held = kept
+    file, refused = tmp_path / "a.model", 0
+    for what, attributes in tampering.tampered(
+        held["attributes"], random.Random(1), 0.06
+    ):
+        tampering.written(file, about, held | {"attributes": attributes})
+        try:
+            used(load(file), data)
+        except FileError as error:
+            assert "is damaged" in str(error)
+            refused += 1
+        except InputError:
+            continue  # as: this is not the data of `fit`
+        except Exception as error:
+            raise AssertionError(f"{what}: {error!r}") from error
+    assert refused > 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_predict_needs_has_to_be_there(tmp_path, kept):
+    _, about, held = kept
+    file, kind = tmp_path / "a.model", about["estimator"]
+    for name in ("n_features_in_", *fitted.NEEDED[kind]):
+        attributes = {k: v for k, v in held["attributes"].items() if k != name}
+        tampering.written(file, about, held | {"attributes": attributes})
+        with pytest.raises(FileError, match=f"a fitted {kind} has {name}, and it is"):
+            load(file)
+
+
+def test_every_fitted_attribute_has_a_check(kept):
+    _, about, held = kept
+    known = bistochastic.io.models._classes()[about["estimator"]]().get_params()
+    assert set(held["attributes"]) <= set(known) | set(fitted.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("labels_", np.zeros(24, dtype=np.int64)),
+        ("labels_", np.arange(25) - 1),
+        ("n_clusters_", 4),
+        ("n_features_in_", 5),
+        ("_n_others", "many"),
+        ("_n_others", 26),
+        ("n_neighbors_", 10**30),
+        ("alpha_", np.full(25, -1.0)),
+        ("alpha_", np.full(25, np.nan)),
+        ("affinity_matrix_", csr_array((24, 24))),
+        ("history_", []),
+        ("history_", [{"penalty": "much"}]),
+        ("refine_", "magic"),
+        ("stability_", np.inf),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(tmp_path, name, value):
+    save(ANCMM(3, n_neighbors=5).fit(SMALL), tmp_path / "a.model")
+    about, held = tampering.opened(tmp_path / "a.model")
+    held["attributes"][name] = value
+    tampering.written(tmp_path / "a.model", about, held)
+    with pytest.raises(FileError, match="is damaged: .*(fitted ANCMM|not fit)"):
+        load(tmp_path / "a.model")
+
+
+def test_a_scaler_with_rows_that_were_dropped_comes_back(tmp_path):
+    """Its potential is -inf there, which is no damage."""
+    A = K.copy()
+    A[3] = A[:, 3] = 0
+    scaler = DoublyStochasticScaler(normalization="frobenius", unsupported="prune")
+    with pytest.warns(UserWarning, match="Left zero"):
+        scaler.fit(csr_array(A))
+    save(scaler, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    np.testing.assert_array_equal(again.potential_, scaler.potential_)
+    assert again.potential_[3] == -np.inf

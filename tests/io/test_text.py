@@ -180,9 +180,11 @@ def test_a_separator_is_one_ascii_character(tmp_path, mark):
         read_table(written(tmp_path, TABLE), separator=mark)
 
 
-@pytest.mark.parametrize("options", [{"missing": ["\udcff"]}, {"thousands": "\udcff"}])
+@pytest.mark.parametrize(
+    "options", [{"missing": ["\udcff"]}, {"missing": [1]}, {"thousands": "\udcff"}]
+)
 def test_marks_that_no_file_can_hold_are_refused(tmp_path, options):
-    with pytest.raises(InputError, match="not UTF-8"):
+    with pytest.raises(InputError, match="no text in UTF-8"):
         read_table(written(tmp_path, TABLE), **options)
 
 

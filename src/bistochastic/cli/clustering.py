@@ -18,6 +18,7 @@ from bistochastic import ANCMM, __version__
 from bistochastic.backends.device import Device
 from bistochastic.cli.outputs import GRAPHS, PAGES, TABLES, check_outputs
 from bistochastic.cli.prepared import (
+    LAYOUT,
     Preparation,
     applied,
     counting,
@@ -51,9 +52,6 @@ SCORES = {
 }
 SHOWN = 20  # clusters that are listed one by one
 SHAKY = 0.6  # of the agreement between numbers of neighbors
-KEPT = (
-    "key", "separator", "decimal", "encoding", "header", "missing", "thousands", "skip",
-)  # fmt: skip
 NUMBERS_THEN = "It was a column of numbers when the model was made."
 ENDINGS = {"labels": TABLES, "graph": GRAPHS, "report": PAGES, "out": PAGES}
 SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
@@ -116,7 +114,7 @@ def cluster(
         f"{path.name}: {several(rows, 'row')}, {several(width, 'column')} used "
         f"({listed(table.names, 6)}). {said}"
     )
-    read_as = {name: reading[name] for name in KEPT}
+    read_as = {name: reading[name] for name in LAYOUT}
     preparing = preparing | {"scale": scale, "layout": read_as}
     counted = counting(table)
     preparation, X, kept, notes = learned(path, table, **preparing)
@@ -382,7 +380,7 @@ def _preparation(saved, model, extra):
             names = [str(i + 1) for i in range(model.n_features_in_)]
         return Preparation(list(map(str, names)), {}, "none")
     try:
-        return Preparation(**held).checked()
+        return Preparation(**held).checked(model.n_features_in_)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise FileError(f"{saved} is damaged: what it says of columns.") from None
 

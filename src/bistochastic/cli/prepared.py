@@ -14,6 +14,10 @@ FILLS = {"median": np.nanmedian, "mean": np.nanmean}
 PAIRS = ("precomputed", "affinity")
 OUTSIDE = 1.0  # of a column's range: how far beyond it a value is worth a word
 LARGEST = 1 << 30  # entries of a sparse matrix that may be filled
+LAYOUT = {  # how a file was read, and what says so
+    "key": str, "separator": str, "decimal": str, "encoding": str, "header": bool,
+    "missing": list | tuple, "thousands": str, "skip": int,
+}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -80,21 +84,46 @@ class Preparation:
         """Tell whether the columns had no names but their numbers."""
         return self.names == [str(i + 1) for i in range(len(self.names))]
 
-    def checked(self):
-        """Return it, if it can be what it says; raise otherwise."""
+    def checked(self, width):
+        """Return it, if it can be what it says; raise otherwise.
+
+        Parameters
+        ----------
+        width : int
+            How many coordinates have to come out.
+
+        Returns
+        -------
+        Preparation
+            The same.
+        """
         d = len(self.names)
-        good = self.scale in SCALES and all(isinstance(n, str) for n in self.names)
-        good = good and all(
-            isinstance(t, str) for held in self.texts.values() for t in held
+        more = [text for held in self.texts.values() for text in held]
+        good = (
+            self.scale in SCALES
+            and isinstance(self.names, list)
+            and all(isinstance(text, str) for text in [*self.names, *more])
+            and len(set(self.names)) == d
+            and set(self.texts) | set(self.fill) <= set(self.names)
+            and d - len(self.texts) + len(more) == width
+            and all(np.isfinite(float(value)) for value in self.fill.values())
+            and (self.low is None) == (self.high is None)
+            and (self.shift is None) == (self.factor is None) == (self.scale == "none")
+            and (self.factor is None or bool((self.factor != 0).all()))
         )
-        good = good and set(self.texts) | set(self.fill) <= set(self.names)
-        good = good and all(np.isfinite(float(v)) for v in self.fill.values())
         for held in (self.shift, self.factor, self.low, self.high):
             good = good and (
-                held is None or (held.shape == (d,) and held.dtype == float)
+                held is None
+                or (
+                    (held.shape == (d,) and held.dtype == float)
+                    and bool(np.isfinite(held).all())
+                )
             )
         self.layout = dict(self.layout)
-        if not good or (self.shift is None) != (self.scale == "none"):
+        for name, value in self.layout.items():
+            good = good and (value is None or isinstance(value, LAYOUT[name]))
+        good = good and all(isinstance(t, str) for t in self.layout.get("missing", ()))
+        if not good:
             raise ValueError("no preparation")
         return self
 

@@ -97,7 +97,10 @@ class Layout:
         """Refuse a separator that no reader takes, and texts that no file holds."""
         mark = self.separator
         if mark is not None and not (
-            len(mark) == 1 and mark.isascii() and mark not in '"\r\n\0'
+            isinstance(mark, str)
+            and len(mark) == 1
+            and mark.isascii()
+            and mark not in '"\r\n\0'
         ):
             raise InputError(
                 f"--separator {mark!r}: it is one ASCII character, as ';', and neither "
@@ -105,10 +108,10 @@ class Layout:
             )
         for text in (*self.missing, self.thousands or ""):
             try:
-                text.encode()
-            except UnicodeEncodeError:
+                str.encode(text)
+            except (TypeError, UnicodeEncodeError):
                 raise InputError(
-                    f"{text!r} cannot be looked for in a file: it is not UTF-8."
+                    f"{text!r} cannot be looked for in a file: it is no text in UTF-8."
                 ) from None
         Count(0)("skip", self.skip)
 

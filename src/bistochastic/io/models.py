@@ -3,15 +3,13 @@
 import zipfile
 from importlib import import_module
 
-import numpy as np
 from array_api_compat import is_dask_array, is_torch_array
-from scipy.sparse import issparse
-from sklearn.base import ClusterMixin
 
 import bistochastic
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import FileError, InputError, listed
 from bistochastic.io.arrays import Archive
+from bistochastic.io.fitted import check
 from bistochastic.io.limits import memory_limit
 from bistochastic.io.packing import ABOUT, described, pack, unpack
 from bistochastic.io.places import checked_file
@@ -148,6 +146,8 @@ def load_with_extra(path, *, max_memory=None):
             extra = dict(held["extra"])
         except FileError:
             raise
+        except InputError as error:
+            raise FileError(f"{path} is damaged: {error}") from None
         except Exception as error:
             raise FileError(
                 f"{path} is damaged: {type(error).__name__}: {error}"
@@ -176,38 +176,19 @@ def _about(path, archive):
 
 
 def _fill(estimator, attributes):
-    """Set parameters and fitted attributes, checked as far as they can be."""
+    """Set parameters and fitted attributes, checked for all that reads them."""
     parameters = estimator.get_params(deep=False)
     given = {key: attributes.pop(key) for key in parameters if key in attributes}
     estimator.set_params(**given)
-    if hasattr(estimator, "_check"):
-        estimator._check()
+    estimator._check()
     for key, value in attributes.items():
         if key not in PRIVATE and not (key.endswith("_") and not key.startswith("_")):
-            raise ValueError(f"an attribute {key!r}")
+            raise InputError(
+                f"{key!r} is no attribute of a {type(estimator).__name__}."
+            )
         setattr(estimator, key, value)
-    if not attributes:
-        return
-    labels = attributes.get("labels_")
-    if "n_features_in_" not in attributes:
-        raise ValueError("no n_features_in_")
-    if labels is None and isinstance(estimator, ClusterMixin):
-        raise ValueError("no labels_")
-    points = attributes.get("_points")
-    if points is not None and points.metric != getattr(estimator, "metric", None):
-        raise ValueError("points of another metric")
-    held = [] if points is None else [points.X, points.center]
-    for value in (*attributes.values(), *held):
-        data = value.data if issparse(value) else value
-        numbers = isinstance(data, np.ndarray) and data.dtype.kind not in "OSU"
-        if numbers and (data.dtype.kind not in "biuf" or not np.isfinite(data).all()):
-            raise ValueError("numbers that are none")
-    if labels is not None:
-        good = labels.ndim == 1 and labels.dtype.kind == "i" and labels.size
-        if not good or labels.min() < 0 or labels.max() >= labels.size:
-            raise ValueError("labels that are none")
-        if points is not None and points.X.shape[0] != labels.size:
-            raise ValueError("labels and points differ in number")
+    if attributes:
+        check(estimator, attributes)
 
 
 def _classes():
