@@ -69,10 +69,11 @@ class Blocks:
     def raised(self, a):
         return self._each(lambda k, B: np.maximum(_sums(k, B, 1.0, a), 0.0))
 
-    def clipped(self, omega, a):
+    def clipped(self, omega, a, least=0.0):
         made = []
         for k, B in self._placed():
-            C = _with(B, np.maximum(_sums(k, B, omega, a), 0.0)).copy()
+            data = _sums(k, B, omega, a)
+            C = _with(B, np.where(data > least, data, 0.0)).copy()
             C.eliminate_zeros()
             made.append(C)
         return type(self)(made)

@@ -12,7 +12,12 @@ import scipy.sparse as sp
 from scipy.linalg import block_diag
 from sklearn.exceptions import ConvergenceWarning
 
-from bistochastic import Status, marcus_mapping
+from bistochastic import (
+    Status,
+    entropic_plan,
+    marcus_mapping,
+    project_doubly_stochastic,
+)
 from bistochastic.core.errors import InputError, SupportError
 from bistochastic.datasets.toy import planted_graph
 from matrices import EQUATION_3, PATH, SUPPORT_ONLY, row_error, sparse_symmetric
@@ -313,3 +318,23 @@ def test_marginals_out_of_reach_leave_finite_numbers(rng):
     assert np.isfinite(result.matrix).all()
     off = np.abs(result.matrix.sum(axis=1) / m - 1).max()
     np.testing.assert_allclose(off, result.residual, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function", [marcus_mapping, entropic_plan, project_doubly_stochastic]
+)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
+@pytest.mark.parametrize("tol", [None, 1e-6, 1e-10])
+def test_the_residual_is_that_of_what_is_returned_in_single_precision_too(
+    function, make, tol, rng
+):
+    S = make(sparse_symmetric(rng, 60).astype(np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = function(S, tol=tol)
+    M = result.plan if function is entropic_plan else result.matrix
+    assert M.dtype == np.float32
+    M = M.toarray() if sp.issparse(M) else M
+    measured = row_error(M.astype(np.float64))
+    assert result.residual == pytest.approx(measured, rel=1e-6)
+    assert result.converged == (measured <= (tol or 1e-5))

@@ -1,11 +1,13 @@
 """The first graph alone, Eqs. (16)-(18), for other tools to work with."""
 
+import warnings
 from functools import partial
 
 import numpy as np
 
 from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
+from bistochastic.core.run import Status
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
 from bistochastic.parameters import (
@@ -42,6 +44,11 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
     csr_array of shape (n_samples, n_samples)
         Symmetric to the bit, with rows that sum to one.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If row sums are off by more than 1e-10.
+
     See Also
     --------
     ANCMM : Goes on from here to a graph that falls apart into clusters.
@@ -54,6 +61,7 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
     >>> S.sum(axis=0).round(6).max()
     np.float64(1.0)
     """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils import check_array
 
     Count(2)("n_neighbors", n_neighbors)
@@ -72,4 +80,11 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
     costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
     S = costs.weigh(partial(first_weights, k=k)).symmetrized()
     done = marcus(S, method="auto", tol=TOLERANCE)
+    if done.status is not Status.CONVERGED:
+        warnings.warn(
+            f"The row sums of the graph are off by {done.residual:.1e}, more than "
+            f"{TOLERANCE:g}.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return S.scaled(done.value).entries(0.0)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 from array_api_compat import array_namespace
 
+from bistochastic.backends.cluster import is_collection
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.run import Status
@@ -21,6 +22,7 @@ from bistochastic.scaling import existence, frobenius, transport
 from bistochastic.scaling.existence import reachable, scalable
 from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
+from bistochastic.scaling.rows import worst
 from bistochastic.scaling.transport import TransportResult
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}
@@ -164,22 +166,19 @@ def marcus_mapping(
     if initial is not None:
         u = positive(initial, "initial", n, rows) * held.unit
         u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
-    done = marcus(
-        core,
-        u,
-        m if equal else core.vector(m[rows]),
-        method=method,
-        tol=TOLERANCE[held.bits] if tol is None else float(tol),
-        max_iter=max_iter,
-    )
+    tol = TOLERANCE[held.bits] if tol is None else float(tol)
+    sums = m if equal else core.vector(m[rows])
+    done = marcus(core, u, sums, method=method, tol=tol, max_iter=max_iter)
     u = _whole(done.value, ready, n)
+    matrix = held.restore(ready.graph.scaled(u).native())
+    status, residual = _rounded(done, held, matrix, tol, rows, m if equal else m[rows])
     result = MarcusResult(
-        matrix=held.restore(ready.graph.scaled(u).native()),
+        matrix=matrix,
         scaling=held.vector(u / held.unit),
-        status=done.status,
+        status=status,
         n_iter=done.n_iter,
         n_products=sum(g.n_products for g in {held.graph, ready.graph, core}),
-        residual=done.residual,
+        residual=residual,
         residuals=done.residuals,
         support=ready.report,
         dropped=_dropped(ready, n),
@@ -288,13 +287,9 @@ def entropic_plan(
             f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
             f"no digits of the plan would be right. {ASSIGNMENT}"
         )
-    done = transport.plan(
-        scores,
-        omega,
-        m if equal else core.vector(m[rows]),
-        tol=TOLERANCE[held.bits] if tol is None else float(tol),
-        max_iter=max_iter,
-    )
+    tol = TOLERANCE[held.bits] if tol is None else float(tol)
+    sums = m if equal else core.vector(m[rows])
+    done = transport.plan(scores, omega, sums, tol=tol, max_iter=max_iter)
     log_S = scores if ready.kept is None else ready.graph.log()
     a = _whole(done.value, ready, n)
     P = log_S.exponential(omega, a)
@@ -303,16 +298,18 @@ def entropic_plan(
     phi = np.full(n, np.inf)
     with np.errstate(over="ignore"):  # at tiny omega
         phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
+    matrix = held.restore(P.native())
+    status, residual = _rounded(done, held, matrix, tol, rows, m if equal else m[rows])
     result = TransportResult(
-        plan=held.restore(P.native()),
+        plan=matrix,
         potential=held.vector(ready.graph.vector(phi)),
         cost=-reward - 2 * math.log(held.unit) * float(array_namespace(r).sum(r)),
         entropy=-omega * reward - pull,
         omega=omega,
-        status=done.status,
+        status=status,
         n_iter=done.n_iter,
         n_products=scores.n_products,
-        residual=done.residual,
+        residual=residual,
         residuals=done.residuals,
         support=ready.report,
         dropped=_dropped(ready, n),
@@ -414,13 +411,16 @@ def project_doubly_stochastic(
         core.n_products = 0
         done = frobenius.published(core, tol=tol, max_iter=max_iter)
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
+    matrix = held.restore(F.native())
+    rows = slice(None) if ready.kept is None else ready.kept
+    status, residual = _rounded(done, held, matrix, tol, rows)
     result = ProjectionResult(
-        matrix=held.restore(F.native()),
+        matrix=matrix,
         potential=held.vector(potential),
-        status=done.status,
+        status=status,
         n_iter=done.n_iter,
         n_products=core.n_products,
-        residual=done.residual,
+        residual=residual,
         residuals=done.residuals,
         gap=frobenius.duality_gap(F, ready.graph, a) if bounded else math.nan,
         support=ready.report,
@@ -429,6 +429,22 @@ def project_doubly_stochastic(
     if not result.converged:
         _warn(result)
     return result
+
+
+def _rounded(done, held, matrix, tol, rows, m=1.0):
+    """Return how a run ended, and the residual of what the caller gets.
+
+    Singles are made of doubles in the end, or summed up in singles on the way; so that
+    is measured again.
+    """
+    if held.bits == 64 or is_collection(matrix):
+        return done.status, done.residual
+    given = hold(matrix, Wanted(signed=True, double=True)).graph
+    with np.errstate(all="ignore"):
+        residual = float(worst(on_cpu(given.apply(given.ones()))[rows], m))
+    if done.status is Status.CONVERGED and not residual <= tol:
+        return Status.STALLED, residual
+    return done.status, residual
 
 
 def _dropped(ready, n):

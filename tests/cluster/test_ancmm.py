@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -263,6 +264,21 @@ def test_the_graph_is_doubly_stochastic_and_its_components_are_the_labels(option
     np.testing.assert_array_equal(
         model.history_[-1]["sizes"], np.sort(np.bincount(model.labels_))[::-1]
     )
+
+
+@pytest.mark.parametrize("update", ["marcus", "exact"])
+@pytest.mark.parametrize("tol", [1e-8, 1e-12, 1e-14])
+def test_the_residual_is_that_of_the_graph_that_is_given(update, tol):
+    X, _ = make_blobs(150, centers=3, random_state=0)
+    model = ANCMM(3, n_neighbors=12, graph_update=update, tol=tol, exact=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    worst = np.abs(model.affinity_matrix_.sum(axis=1) - 1).max()
+    kept = next(record for record in model.history_ if record["kept"])
+    assert kept["residual"] == pytest.approx(worst, abs=1e-15)
+    assert model.converged_ == (model.n_components_ == 3 and kept["residual"] <= tol)
+    assert worst <= max(tol, 5e-15)
 
 
 def test_the_history_adds_up():

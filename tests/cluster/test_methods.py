@@ -664,3 +664,18 @@ def test_verbose_methods_say_what_they_do(capsys):
     said = capsys.readouterr().out
     assert "[DSDC] scaling: n_products" in said
     assert "[DoublyStochasticSpectral] k-means: inertia" in said
+
+
+@pytest.mark.parametrize("method", NEIGHBORS)
+def test_histories_say_how_far_row_sums_are_from_one(method, quiet):
+    model = method(3).fit(wine()[0])
+    worst = np.abs(model.affinity_matrix_.sum(axis=1) - 1).max()
+    kept = next(record for record in model.history_ if record["kept"])
+    assert kept["residual"] == pytest.approx(worst)
+    assert worst > 1e-6  # the methods before ANCMM do not ask for it
+
+
+def test_the_first_graph_alone_says_if_its_row_sums_are_off(monkeypatch):
+    monkeypatch.setattr("bistochastic.adaptive.TOLERANCE", 1e-18)
+    with pytest.warns(ConvergenceWarning, match="row sums of the graph are off by"):
+        adaptive_neighbors_graph(wine()[0])

@@ -147,6 +147,10 @@ def test_scores_and_what_is_made_of_them(hold, rng):
     clipped = np.maximum(plus, 0)
     assert 0 < (clipped > 0).sum() < on.sum()
     np.testing.assert_allclose(as_numpy(F.native()), clipped, atol=1e-15)
+    above = K.clipped(2.0, K.vector(a), 0.3)  # the others are not moved
+    large = np.where(plus > 0.3, plus, 0)
+    assert 0 < (large > 0).sum() < (clipped > 0).sum()
+    np.testing.assert_allclose(as_numpy(above.native()), large, atol=1e-15)
     np.testing.assert_allclose(F.sq_norm(), (clipped**2).sum())
     np.testing.assert_allclose(K.dot(F), (clipped * np.where(on, logs, 0)).sum())
     np.testing.assert_array_equal(as_numpy(F.indicator().native()), clipped > 0)

@@ -139,7 +139,9 @@ def test_exponents_and_positives(rng):
         text, body = csr.exponents(K, omega, a), kernels.exponents(K, omega, a)
         np.testing.assert_allclose(body, text, rtol=1e-14)
         for ours, theirs in zip(
-            kernels.positives(K, omega, a), csr.positives(K, omega, a), strict=True
+            kernels.positives(K, omega, a, 0.1),
+            csr.positives(K, omega, a, 0.1),
+            strict=True,
         ):
             np.testing.assert_array_equal(ours, theirs)
             assert ours.dtype == theirs.dtype
@@ -152,7 +154,8 @@ def test_positives_of_an_array(rng):
     for omega in (0.0, 1.0, 3.0):
         for made in (K, np.asfortranarray(K)):
             text, body = (
-                f(made, omega, a) for f in (dense.positives, kernels.dense_positives)
+                f(made, omega, a, 0.1)
+                for f in (dense.positives, kernels.dense_positives)
             )
             assert text is not None
             for ours, theirs in zip(body, text, strict=True):

@@ -391,9 +391,9 @@ class Blocks:
         """Return exp(omega k_ij + a_i + a_j)."""
         return self._with(self._each("exponential", _exponential, a, omega))
 
-    def clipped(self, omega: float, a: Any) -> Self:
-        """Return the positive entries of omega k_ij + a_i + a_j."""
-        blocks = self._each("clipped", _clipped, a, omega)
+    def clipped(self, omega: float, a: Any, least: float = 0.0) -> Self:
+        """Return the entries of omega k_ij + a_i + a_j above `least`."""
+        blocks = self._each("clipped", _clipped, a, omega, least)
         return type(self)(self.layout, blocks, self.exchange)
 
     def raised(self, a: Any) -> Self:
@@ -647,9 +647,9 @@ def _exponential(block: Block, omega: float, own: Any, *pieces: Any) -> Block:
     return block.with_data(np.exp(_sums(block, omega, own, pieces)))
 
 
-def _clipped(block: Block, omega: float, own: Any, *pieces: Any) -> Block:
+def _clipped(block: Block, omega: float, least: float, own: Any, *pieces: Any) -> Block:
     data = _sums(block, omega, own, pieces)
-    return block.with_data(data).kept(data > 0)
+    return block.with_data(data).kept(data > least)
 
 
 def _raised(block: Block, own: Any, *pieces: Any) -> Block:

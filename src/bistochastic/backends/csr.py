@@ -166,9 +166,9 @@ class Csr:
         """Return exp(omega k_ij + a_i + a_j)."""
         return self._with(self.fast(exponents)(self._S, omega, a))
 
-    def clipped(self, omega: float, a: np.ndarray) -> Self:
-        """Return the positive entries of omega k_ij + a_i + a_j."""
-        return self._like(*self.fast(positives)(self._S, omega, a))
+    def clipped(self, omega: float, a: np.ndarray, least: float = 0.0) -> Self:
+        """Return the entries of omega k_ij + a_i + a_j above `least`."""
+        return self._like(*self.fast(positives)(self._S, omega, a, least))
 
     def raised(self, a: np.ndarray) -> Self:
         """Return the positive part of k_ij + a_i + a_j, zeros stored."""
@@ -234,11 +234,11 @@ def exponents(K: csr_array, omega: float, a: np.ndarray) -> np.ndarray:
 
 
 def positives(
-    K: csr_array, omega: float, a: np.ndarray
+    K: csr_array, omega: float, a: np.ndarray, least: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    """Return omega k_ij + a_i + a_j above `least` as the parts of a CSR."""
     data = sums(K, omega, a)
-    return chosen(K, data, data > 0)
+    return chosen(K, data, data > least)
 
 
 def chosen(

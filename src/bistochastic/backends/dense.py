@@ -154,17 +154,21 @@ class Dense:
         """Return exp(omega k_ij + a_i + a_j)."""
         return type(self)(self._xp.exp(self._plus(omega, a)))
 
-    def clipped(self, omega: float, a: Any) -> "Self | Csr":
-        """Return the positive part of omega k_ij + a_i + a_j.
+    def clipped(self, omega: float, a: Any, least: float = 0.0) -> "Self | Csr":
+        """Return omega k_ij + a_i + a_j where that is above `least`.
 
         NumPy arrays give compressed rows where few entries are positive, as is usual
         near a solution.
         """
         if isinstance(self._S, np.ndarray):
-            parts = self.fast(positives)(self._S, omega, a)
+            parts = self.fast(positives)(self._S, omega, a, least)
             if parts is not None:
                 return Csr(csr_array(parts, shape=self._S.shape))
-        return self.raised(a, omega)
+        if least == 0.0:
+            return self.raised(a, omega)
+        out = self._plus(omega, a)
+        zero = self._xp.zeros_like(out[:1, :1])
+        return type(self)(self._xp.where(out > least, out, zero))
 
     def raised(self, a: Any, omega: float = 1.0) -> Self:
         """Return the positive part of omega k_ij + a_i + a_j as an array."""
@@ -187,14 +191,14 @@ class Dense:
 
 
 def positives(
-    K: np.ndarray, omega: float, a: np.ndarray
+    K: np.ndarray, omega: float, a: np.ndarray, least: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR.
+    """Return omega k_ij + a_i + a_j above `least` as the parts of a CSR.
 
     None if they are more than one in FEW, so that an array is the smaller.
     """
     out = a[:, None] + a[None, :] + omega * K
-    kept = out > 0
+    kept = out > least
     ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     if FEW * ends[-1] > K.size:
         return None

@@ -488,75 +488,75 @@ def _exponents(indptr, indices, data, omega, a, out):  # type: ignore[no-untyped
 
 
 def positives(
-    K: Any, omega: float, a: np.ndarray
+    K: Any, omega: float, a: np.ndarray, least: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    """Return omega k_ij + a_i + a_j above `least` as the parts of a CSR."""
     ends = np.zeros_like(K.indptr)
-    _count_positives(K.indptr, K.indices, K.data, omega, a, ends)
+    _count_positives(K.indptr, K.indices, K.data, omega, a, least, ends)
     np.cumsum(ends, out=ends)
     data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=K.indices.dtype)
-    _positives(K.indptr, K.indices, K.data, omega, a, ends, data, indices)
+    _positives(K.indptr, K.indices, K.data, omega, a, least, ends, data, indices)
     return data, indices, ends
 
 
 @loops(parallel=True)
 def _count_positives(  # type: ignore[no-untyped-def]
-    indptr, indices, data, omega, a, counts
+    indptr, indices, data, omega, a, least, counts
 ):
     for i in prange(np.uint64(a.size)):
         count = 0
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            count += a[i] + a[np.uint64(indices[k])] + omega * data[k] > 0
+            count += a[i] + a[np.uint64(indices[k])] + omega * data[k] > least
         counts[i + np.uint64(1)] = count
 
 
 @loops(parallel=True)
 def _positives(  # type: ignore[no-untyped-def]
-    indptr, indices, data, omega, a, ends, out, columns
+    indptr, indices, data, omega, a, least, ends, out, columns
 ):
     for i in prange(np.uint64(a.size)):
         to = np.uint64(ends[i])
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             value = a[i] + a[np.uint64(indices[k])] + omega * data[k]
-            if value > 0:
+            if value > least:
                 out[to] = value
                 columns[to] = indices[k]
                 to += np.uint64(1)
 
 
 def dense_positives(
-    K: np.ndarray, omega: float, a: np.ndarray
+    K: np.ndarray, omega: float, a: np.ndarray, least: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the positive entries of omega k_ij + a_i + a_j as the parts of a CSR."""
+    """Return omega k_ij + a_i + a_j above `least` as the parts of a CSR."""
     K = K if K.flags.c_contiguous else K.T  # symmetric
     ends = np.zeros(a.size + 1, dtype=np.int64)
-    _count_dense(K, omega, a, ends)
+    _count_dense(K, omega, a, least, ends)
     np.cumsum(ends, out=ends)
     if dense.FEW * ends[-1] > K.size:
         return None
     data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
-    _dense_positives(K, omega, a, ends, data, indices)
+    _dense_positives(K, omega, a, least, ends, data, indices)
     return data, indices, ends
 
 
 @loops(parallel=True)
-def _count_dense(K, omega, a, counts):  # type: ignore[no-untyped-def]
+def _count_dense(K, omega, a, least, counts):  # type: ignore[no-untyped-def]
     for i in prange(a.size):
         count = 0
         for j in range(a.size):
-            count += a[i] + a[j] + omega * K[i, j] > 0
+            count += a[i] + a[j] + omega * K[i, j] > least
         counts[i + 1] = count
 
 
 @loops(parallel=True)
 def _dense_positives(  # type: ignore[no-untyped-def]
-    K, omega, a, ends, out, columns
+    K, omega, a, least, ends, out, columns
 ):
     for i in prange(a.size):
         to = ends[i]
         for j in range(a.size):
             value = a[i] + a[j] + omega * K[i, j]
-            if value > 0:
+            if value > least:
                 out[to] = value
                 columns[to] = j
                 to += 1

@@ -239,10 +239,10 @@ class TorchCsr:
         """Return exp(omega k_ij + a_i + a_j)."""
         return self._with(torch.exp(self._plus(omega, a)))
 
-    def clipped(self, omega: float, a: torch.Tensor) -> Self:
-        """Return the positive entries of omega k_ij + a_i + a_j."""
+    def clipped(self, omega: float, a: torch.Tensor, least: float = 0.0) -> Self:
+        """Return the entries of omega k_ij + a_i + a_j above `least`."""
         values = self._plus(omega, a)
-        return type(self)(self._with(values)._kept(values > 0))
+        return type(self)(self._with(values)._kept(values > least))
 
     def raised(self, a: torch.Tensor) -> Self:
         """Return the positive part of k_ij + a_i + a_j, zeros stored."""

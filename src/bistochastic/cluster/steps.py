@@ -16,6 +16,7 @@ from bistochastic.graph.objective import Objective, epsilon
 from bistochastic.scaling.existence import reachable
 from bistochastic.scaling.frobenius import nearest
 from bistochastic.scaling.marcus import marcus
+from bistochastic.scaling.rows import worst
 from bistochastic.spectrum.ky_fan import Embedding, smoothness
 
 PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work
@@ -37,7 +38,7 @@ class Learned:
     distance : float
         The sum of d_ij s_ij over the candidates, bridges left out.
     residual : float
-        Largest error of a row sum.
+        Largest error of a row sum of S.
     n_products : int
         Products with a vector that the scaling took.
     epsilon : float
@@ -207,7 +208,9 @@ def unmapped(costs, rows, norm=None):
         The symmetrized graph, Eq. (16); its rows need not sum to one.
     """
     S = rows.symmetrized()
-    return Learned(S, S.ones(), costs.dot(rows), 0.0, 0, norm=norm)
+    ones = S.ones()
+    residual = float(worst(S.apply(ones)))
+    return Learned(S, ones, costs.dot(rows), residual, 0, norm=norm)
 
 
 def coupled(costs, m, alpha, *, loops, mend, scale, tol):
@@ -249,8 +252,8 @@ def coupled(costs, m, alpha, *, loops, mend, scale, tol):
             "self_neighbor=True."
         )
     done = nearest(K, tol=tol)
-    S = K.clipped(1.0, done.value - ROUNDED / 2)  # without what rounding left over
-    residual, products = done.residual, K.n_products
+    S = K.clipped(1.0, done.value, ROUNDED)  # without what rounding left over
+    residual, products = float(worst(S.apply(S.ones()))), K.n_products
     S, shift, bridges = mend(S)
     if shift or bridges:
         again = scale(S)

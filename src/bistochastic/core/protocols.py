@@ -110,8 +110,8 @@ class Scores(Protocol):
     def exponential(self, omega: float, a: Any) -> Graph:
         """Return exp(omega k_ij + a_i + a_j) on the pattern."""
 
-    def clipped(self, omega: float, a: Any) -> Graph:
-        """Return the positive part of omega k_ij + a_i + a_j."""
+    def clipped(self, omega: float, a: Any, least: float = 0.0) -> Graph:
+        """Return omega k_ij + a_i + a_j where that is above `least`, at least 0."""
 
     def raised(self, a: Any) -> Self:
         """Return the positive part of k_ij + a_i + a_j, zeros kept on the pattern."""

@@ -71,6 +71,8 @@ def check(estimator, attributes):
     needed = ["n_features_in_", *NEEDED[kind]]
     if kind == "DoublyStochasticScaler" and estimator.normalization in SCALED:
         needed.append(SCALED[estimator.normalization])
+    if kind == "ANCMM" and estimator.metric in PAIRS:
+        needed.append("_row_sums")
     for name in needed:
         if name not in attributes:
             raise InputError(f"a fitted {kind} has {name}, and it is not there.")
@@ -286,5 +288,6 @@ KINDS = {
     "history_": _records(RECORD, _steps),
     "trials_": _records(TRIAL, lambda model: set(TRIAL)),
     "_n_others": _count(0, lambda model: model.n),
+    "_row_sums": _array(_rows, least=0.0, most=LARGEST),
     "_points": _points,
 }

@@ -45,8 +45,7 @@ class ProjectionResult(Result):
     n_products : int
         Products of a matrix with a vector.
     residual : float
-        Largest error of the row sums of `matrix`, before it was rounded to single
-        precision where K is.
+        Largest error of the row sums of `matrix`, dropped rows aside.
     residuals : tuple of float
         The same for every iterate (with "newton", on the scale of K).
     gap : float

@@ -49,7 +49,8 @@ class MarcusResult(Result):
     n_products : int
         Products of S with a vector, every one counted.
     residual : float
-        Largest relative error of the row sums of `matrix`, dropped rows aside.
+        Largest relative error of the row sums of `matrix`, dropped rows aside; of a
+        Dask array in single precision, before it was rounded.
     residuals : tuple of float
         The same for every iterate at which it was measured.
     support : SupportReport

@@ -41,8 +41,7 @@ class TransportResult(Result):
     n_products : int
         Products of a matrix with a vector.
     residual : float
-        Largest relative error of the row sums of `plan`, dropped rows aside, before it
-        was rounded to single precision where S is.
+        Largest relative error of the row sums of `plan`, dropped rows aside.
     residuals : tuple of float
         The same for the iterates at `omega`.
     support : SupportReport
