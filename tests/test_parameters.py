@@ -38,12 +38,18 @@ def test_huge_numbers_are_refused_or_taken(name, parameter, value):
     try:
         model.fit(S if name == "DoublyStochasticScaler" else X)
     except InputError as error:
-        assert parameter in str(error)
-        assert len(str(error)) < 300
+        assert parameter in str(error)  # noqa: PT017
+        assert len(str(error)) < 300  # noqa: PT017
 
 
-@pytest.mark.parametrize("model", [DSDC(3, n_init=10**30), ANCMM(3, n_jobs=10**30),
-                                   DoublyStochasticSpectral(3, n_init=10**7)])  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        DSDC(3, n_init=10**30),
+        ANCMM(3, n_jobs=10**30),
+        DoublyStochasticSpectral(3, n_init=10**7),
+    ],
+)
 def test_starts_and_jobs_have_a_limit_in_words(model):
     with pytest.raises(InputError, match="must be at most 1,000,000"):
         model.fit(X)
@@ -62,7 +68,7 @@ def test_functions_refuse_or_take_huge_numbers(value):
             try:
                 function(points, **{name: value})
             except InputError as error:
-                assert name in str(error)
+                assert name in str(error)  # noqa: PT017
     with pytest.raises(InputError, match="max_memory must be at most"):
         read_table(__file__, format="csv", max_memory=value)
     with pytest.raises(InputError, match="max_memory must be a whole number"):
