@@ -5,6 +5,7 @@ from scipy.sparse import coo_array, issparse
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, MissingError
+from bistochastic.core.quiet import quietly
 from bistochastic.parameters import Count
 from bistochastic.views import checked, color, ordered, plane, spread_edges, sureness
 
@@ -27,6 +28,7 @@ def _axes(ax):
     return plt.subplots(layout="constrained")[1]
 
 
+@quietly
 def graph(
     model, X, *, ax=None, layout="auto", n_edges=4000, names=None, scatter_kw=None,
     edges_kw=None,
@@ -106,6 +108,7 @@ def graph(
     return ax
 
 
+@quietly
 def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     """Draw the doubly stochastic matrix, rows ordered by cluster.
 
@@ -148,6 +151,7 @@ def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     return ax
 
 
+@quietly
 def convergence(model, *, ax=None):
     """Draw objective and number of components over the steps.
 
@@ -190,6 +194,7 @@ def convergence(model, *, ax=None):
     return ax
 
 
+@quietly
 def stability(model, *, ax=None):
     """Draw how well the partitions of other numbers of neighbors agree.
 
@@ -236,6 +241,7 @@ def _tried(trial):
     return f"{k}" if k is not None else f"{trial['refine']}"
 
 
+@quietly
 def confidence(model, X, *, ax=None):
     """Draw how sure the assignments are, sorted within each cluster.
 
@@ -291,6 +297,7 @@ def confidence(model, X, *, ax=None):
     return ax
 
 
+@quietly
 def scaling(before, after, *, ax=None):
     """Draw the row sums of a matrix before and after it was scaled.
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bistochastic.core.errors import InputError
+from bistochastic.core.quiet import Quiet
 
 NUMBERS = count()
 DEEP = 60  # operations on vectors that may wait
@@ -70,7 +71,7 @@ class Layout:
         """
         self._check_client()
         return self.client.submit(
-            task,
+            Quiet(task),
             *given,
             key=f"bistochastic-{name}-{self._name}-{next(self._number)}",
             workers=[self._homes[home]],
