@@ -7,6 +7,7 @@ import numpy as np
 
 from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
+from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors import Points
@@ -22,6 +23,7 @@ from bistochastic.scaling.marcus import marcus
 TOLERANCE = 1e-10
 
 
+@quietly
 def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=None):
     """Learn the doubly stochastic graph of adaptive neighbors, without clustering.
 
@@ -85,6 +87,6 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
             f"The row sums of the graph are off by {done.residual:.1e}, more than "
             f"{TOLERANCE:g}.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,  # past the decorator
         )
     return S.scaled(done.value).entries(0.0)

@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from bistochastic.backends.cluster import is_collection
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
+from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.input import Wanted, hold
 from bistochastic.parameters import (
@@ -31,6 +32,7 @@ LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits le
 CURES = ("raise", "prune", "regularize")
 
 
+@quietly
 def support(S):
     """Tell whether S has a doubly stochastic scaling, and if not, why.
 
@@ -67,6 +69,7 @@ def support(S):
     return existence.support(hold(S).graph)
 
 
+@quietly
 def marcus_mapping(
     S,
     *,
@@ -190,6 +193,7 @@ def marcus_mapping(
     return result
 
 
+@quietly
 def entropic_plan(
     S, *, omega=1.0, tol=None, max_iter=None, unsupported="raise", marginals=None
 ):
@@ -296,8 +300,7 @@ def entropic_plan(
     r = P.apply(P.ones())
     reward, pull = log_S.dot(P), 2 * float(array_namespace(a).sum(a * r))
     phi = np.full(n, np.inf)
-    with np.errstate(over="ignore"):  # at tiny omega
-        phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
+    phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
     matrix = held.restore(P.native())
     status, residual = _rounded(done, held, matrix, tol, rows, m if equal else m[rows])
     result = TransportResult(
@@ -320,6 +323,7 @@ def entropic_plan(
     return result
 
 
+@quietly
 def project_doubly_stochastic(
     K, *, method="newton", tol=None, max_iter=None, unsupported="raise"
 ):
@@ -440,8 +444,7 @@ def _rounded(done, held, matrix, tol, rows, m=1.0):
     if held.bits == 64 or is_collection(matrix):
         return done.status, done.residual
     given = hold(matrix, Wanted(signed=True, double=True)).graph
-    with np.errstate(all="ignore"):
-        residual = float(worst(on_cpu(given.apply(given.ones()))[rows], m))
+    residual = float(worst(on_cpu(given.apply(given.ones()))[rows], m))
     if done.status is Status.CONVERGED and not residual <= tol:
         return Status.STALLED, residual
     return done.status, residual
@@ -477,7 +480,7 @@ def _warn(result, equal=True, advice=""):
     warnings.warn(
         f"The row sums are not within the tolerance. {result} {advice}",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,  # past the decorator
     )
 
 

@@ -5,6 +5,7 @@ from scipy.sparse import coo_array, issparse
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, MissingError
+from bistochastic.core.quiet import quietly
 from bistochastic.parameters import Count
 from bistochastic.views import checked, color, ordered, plane, spread_edges, sureness
 
@@ -30,6 +31,7 @@ def _axes(ax):
     return pyplot().subplots(layout="constrained")[1] if ax is None else ax
 
 
+@quietly
 def graph(
     model, X, *, ax=None, layout="auto", n_edges=4000, names=None, scatter_kw=None,
     edges_kw=None,
@@ -109,6 +111,7 @@ def graph(
     return ax
 
 
+@quietly
 def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     """Draw the doubly stochastic matrix, rows ordered by cluster.
 
@@ -151,6 +154,7 @@ def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
     return ax
 
 
+@quietly
 def convergence(model, *, ax=None):
     """Draw objective and number of components over the steps.
 
@@ -193,6 +197,7 @@ def convergence(model, *, ax=None):
     return ax
 
 
+@quietly
 def stability(model, *, ax=None):
     """Draw how well the partitions of other numbers of neighbors agree.
 
@@ -239,6 +244,7 @@ def _tried(trial):
     return f"{k}" if k is not None else f"{trial['refine']}"
 
 
+@quietly
 def confidence(model, X, *, ax=None):
     """Draw how sure the assignments are, sorted within each cluster.
 
@@ -294,6 +300,7 @@ def confidence(model, X, *, ax=None):
     return ax
 
 
+@quietly
 def scaling(before, after, *, ax=None):
     """Draw the row sums of a matrix before and after it was scaled.
 

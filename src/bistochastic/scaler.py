@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from bistochastic.api import CURES, NORMALIZATIONS, marcus_mapping
 from bistochastic.core.errors import InputError, check_choice, listed, several
+from bistochastic.core.quiet import quietly
 from bistochastic.graph.simplex import simplex, simplex_of_entries
 from bistochastic.parameters import check_limits
 
@@ -108,6 +109,7 @@ class DoublyStochasticScaler(
         self.max_iter = max_iter
         self.unsupported = unsupported
 
+    @quietly
     def fit(self, K, y=None):
         """Find the scaling of a square matrix of affinities.
 
@@ -134,6 +136,7 @@ class DoublyStochasticScaler(
         self._fit(K)
         return self
 
+    @quietly
     def fit_transform(self, K, y=None):
         """Make a square matrix of affinities doubly stochastic.
 
@@ -159,6 +162,7 @@ class DoublyStochasticScaler(
         """
         return self._fit(K).matrix
 
+    @quietly
     def transform(self, K):
         """Scale the affinities of samples, new or old, to the fitted ones.
 
@@ -237,7 +241,7 @@ class DoublyStochasticScaler(
                 f"{several(result.support.unsupported[0].size, 'entry', 'entries')}. "
                 'unsupported="raise" makes this an error.',
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,  # past the decorator
             )
         return result
 

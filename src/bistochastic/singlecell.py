@@ -6,12 +6,14 @@ from scipy.sparse import csr_matrix, issparse
 from bistochastic.adaptive import adaptive_neighbors_graph
 from bistochastic.cluster.ancmm import ANCMM
 from bistochastic.core.errors import InputError, MissingError, listed
+from bistochastic.core.quiet import quietly
 
 __all__ = ["ancmm"]
 MANY = 100_000  # edges that are measured at a time
 SMALL = 50  # variables up to which X itself is used, as in scanpy
 
 
+@quietly
 def ancmm(
     adata,
     n_clusters=8,

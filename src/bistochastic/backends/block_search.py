@@ -19,6 +19,7 @@ import numpy as np
 
 from bistochastic.backends.blocks import on_device
 from bistochastic.core.errors import InputError
+from bistochastic.core.quiet import Quiet
 from bistochastic.neighbors import (
     AFFORDED,
     FLAT,
@@ -204,7 +205,7 @@ class Tasks:
         """
         verb, *blocks = name.split()
         key = "-".join(["bistochastic", verb, uuid4().hex, *blocks])
-        return self.client.submit(function, *arguments, key=key, pure=False)
+        return self.client.submit(Quiet(function), *arguments, key=key, pure=False)
 
     def gather(self, futures: Sequence["Future"]) -> list[Any]:
         """Return small results."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bistochastic.core.errors import InputError
+from bistochastic.core.quiet import Quiet
 
 NUMBERS = count()
 DEEP = 60  # operations on vectors that may wait
@@ -69,7 +70,7 @@ class Layout:
         It runs where the block `home` is at home, or elsewhere if that worker is gone.
         """
         return self.client.submit(
-            task,
+            Quiet(task),
             *given,
             key=f"bistochastic-{name}-{self._name}-{next(self._number)}",
             workers=[self._homes[home]],

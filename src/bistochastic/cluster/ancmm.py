@@ -28,6 +28,7 @@ from bistochastic.cluster.steps import Step, objective
 from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
+from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.descent import leaves
 from bistochastic.graph.objective import approximation
@@ -423,6 +424,7 @@ class ANCMM(GraphClusterer):
         }
         return cls(n_clusters, n_neighbors=n_neighbors, **printed | options)
 
+    @quietly
     def approximation(self, X):
         """Measure how near the mapping comes to the exact solution, Eqs. (20)-(23).
 
@@ -468,6 +470,7 @@ class ANCMM(GraphClusterer):
             )
         return approximation(m, problem.alpha, rows, made.u, made.S)
 
+    @quietly
     def memberships(self, X):
         """Tell how the weight of each point spread over the clusters before the cut.
 

@@ -20,6 +20,7 @@ from bistochastic.backends.csr import using
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, listed, several
 from bistochastic.core.progress import Progress, tell
+from bistochastic.core.quiet import quietly
 from bistochastic.core.run import run
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
@@ -166,6 +167,7 @@ class Later:
     def __set_name__(self, owner, name):
         self._name = name
 
+    @quietly
     def __get__(self, model, owner=None):
         if model is None:
             return self
@@ -188,6 +190,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """
 
     @with_callbacks
+    @quietly
     def fit(self, X, y=None):
         """Find the clusters.
 
@@ -213,7 +216,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             learned, remarks = self._learn(X)
         vars(self).update(learned)
         for category, remark in remarks:
-            warnings.warn(remark, category, stacklevel=3)  # past the decorator
+            warnings.warn(remark, category, stacklevel=4)  # past the decorators
         return self
 
     def _validated(self, X, reset):
@@ -294,6 +297,7 @@ class GraphClusterer(Clusterer):
         points = None if reset else getattr(self, "_points", None)
         return X if points is None else points.stored(X)
 
+    @quietly
     def predict(self, X):
         """Assign points to clusters: each to the one that most of its weight goes to.
 
@@ -310,6 +314,7 @@ class GraphClusterer(Clusterer):
         """
         return self.predict_proba(X).argmax(axis=1)
 
+    @quietly
     def predict_proba(self, X):
         """Tell how the weight of each point spreads over the clusters.
 

@@ -11,6 +11,7 @@ from bistochastic.backends.csr import Csr
 from bistochastic.cluster.consensus import medoid
 from bistochastic.components import components
 from bistochastic.core.errors import InputError, check_choice
+from bistochastic.core.quiet import quietly
 from bistochastic.parameters import Count, unmasked
 from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 
@@ -53,6 +54,7 @@ class NumberEstimate:
     rule: str
 
 
+@quietly
 def estimate_n_clusters(
     X, *, max_clusters=15, n_neighbors=15, rule="both", random_state=None
 ):

@@ -14,6 +14,7 @@ from bistochastic.cluster.can import CAN
 from bistochastic.cluster.published import RankConstrained
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError
+from bistochastic.core.quiet import quietly
 from bistochastic.neighbors import Points, squared_distances
 from bistochastic.parameters import Choice, Count
 
@@ -145,6 +146,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         self.random_state = random_state
         self.verbose = verbose
 
+    @quietly
     def transform(self, X):
         """Project points.
 

@@ -159,8 +159,7 @@ def uneven(metric, X):
     if names.size < 2:
         return []
     spread = spread[names]
-    with np.errstate(all="ignore"):
-        ratio = spread.max() / spread.min()
+    ratio = spread.max() / spread.min()
     if ratio <= UNEVEN:
         return []
     return [

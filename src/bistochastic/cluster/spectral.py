@@ -206,8 +206,7 @@ class DoublyStochasticSpectral(Embedded):
             return np.exp(-D / s[:, None] / s[None, :])
         middle = float(np.median(D[np.triu_indices(n, 1)])) or float(D.max()) or 1.0
         gamma = 1.0 / middle if self.gamma is None else float(self.gamma)
-        with np.errstate(over="ignore"):
-            return np.exp(-gamma * D)
+        return np.exp(-gamma * D)
 
     def _normalized(self, K, stages):
         """Return the doubly stochastic matrix."""

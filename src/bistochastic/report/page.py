@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from bistochastic import __version__
 from bistochastic.core.errors import MissingError, several
+from bistochastic.core.quiet import quietly
 from bistochastic.io.writing import replacing
 from bistochastic.parameters import PAIRS
 from bistochastic.report import charts, facts, verdict
@@ -23,6 +24,7 @@ SAID = 600  # letters of a note that are shown
 VERSIONS = ("numpy", "scipy", "scikit-learn", "plotly")
 
 
+@quietly
 def write_page(
     path, model, X, *, names=None, ids=None, truth=None, shift=None, factor=None,
     layout="auto", title=None, more=None, force=False,
