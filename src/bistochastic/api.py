@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 from bistochastic.backends.cluster import is_collection
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
-from bistochastic.core.quiet import quietly
+from bistochastic.core.quiet import quietly, silent
 from bistochastic.core.run import Status
 from bistochastic.input import Wanted, hold
 from bistochastic.parameters import (
@@ -467,6 +467,8 @@ def _whole(values, ready, n, rest=0.0):
 
 
 def _warn(result, equal=True, advice=""):
+    if silent():
+        return
     from sklearn.exceptions import ConvergenceWarning
 
     advice = {

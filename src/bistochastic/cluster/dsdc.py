@@ -1,7 +1,5 @@
 """DSDC: doubly stochastic distances, a sphere and k-means (He, Zhang 2023)."""
 
-import warnings
-
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import issparse
@@ -13,6 +11,7 @@ from bistochastic.backends.costs import DenseCosts
 from bistochastic.candidates import distinct, of_distances, squares
 from bistochastic.cluster.embedded import Embedded
 from bistochastic.core.errors import InputError, SupportError, several
+from bistochastic.core.quiet import silently
 from bistochastic.core.run import Status
 from bistochastic.neighbors import Points, squared_distances
 from bistochastic.parameters import (
@@ -186,8 +185,7 @@ class DSDC(Embedded):
     def _scaled(self, A, stages):
         """Return the Marcus mapping of the squared distances."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # said below
+            with silently():  # said below
                 done = marcus_mapping(A, tol=self.tol)
         except SupportError as error:
             raise InputError(

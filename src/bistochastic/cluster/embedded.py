@@ -37,13 +37,11 @@ class Embedded(Clusterer):
         stages = Stages(self, X)
         embedding, learned, said = self._embedded(X, c, stages)
         seed = int(self._generator().integers(2**31 - 1))
-        number = len(np.unique(embedding, axis=0))
-        if number < c:
-            places = several(number, "different point")
-            raise InputError(f"n_clusters={c}, but X has only {places}.")
+        self._check_different(len(np.unique(embedding, axis=0)))
         found = KMeans(c, n_init=int(self.n_init), random_state=seed).fit(embedding)
         stages.note("k-means", inertia=found.inertia_, n_iter=found.n_iter_)
         labels = numbered(found.labels_)
+        self._check_different(int(labels.max()) + 1)
         stages.end()
         learned |= {
             "labels_": labels,
@@ -54,6 +52,14 @@ class Embedded(Clusterer):
             "history_": stages.history,
         }
         return learned, said
+
+    def _check_different(self, number):
+        """Refuse more clusters than there are places in the embedding."""
+        if number < self.n_clusters:
+            raise InputError(
+                f"n_clusters={self.n_clusters}, but X has only "
+                f"{several(number, 'different point')}."
+            )
 
 
 class Stages:

@@ -1,6 +1,5 @@
 """Spectral clustering on doubly stochastic graphs (Zass, Shashua 2005, 2006)."""
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -13,6 +12,7 @@ from bistochastic.cluster.embedded import Embedded
 from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.quiet import silently
 from bistochastic.core.run import Status
 from bistochastic.graph.refine import local_scales
 from bistochastic.graph.simplex import first_weights
@@ -225,8 +225,7 @@ class DoublyStochasticSpectral(Embedded):
             )
             said.append((UserWarning, text))
             K = ready.graph.native()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said below
+        with silently():  # said below
             done = function(K, method=method, tol=self.tol)
         stages.note("scaling", n_iter=done.n_iter, residual=done.residual)
         if done.status is not Status.CONVERGED:

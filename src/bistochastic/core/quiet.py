@@ -1,16 +1,37 @@
-"""What NumPy does with numbers that leave the range, while this library works.
+"""What NumPy and warnings do while this library works.
 
 Whatever `np.seterr` says in the caller's program: infinities, zeros and NaN are looked
 at where they matter, and statuses and errors say what was found. Every function and
 method that users call sets the state once; nothing below has to.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def silently() -> Iterator[None]:
+    """Let functions of this library not warn: their status is looked at, and told.
+
+    The filters of Python's own warnings belong to all threads, and must not be changed.
+    """
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def silent() -> bool:
+    """Tell whether somebody else warns."""
+    return _silent.get()
 
 
 def quietly(function: Function) -> Function:
