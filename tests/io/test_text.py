@@ -198,7 +198,7 @@ def test_no_more_lines_are_skipped_than_there_are(tmp_path, skip):
 
 @pytest.mark.parametrize("skip", [-1, 1.5, "two", None, 10**30])
 def test_a_number_of_lines_to_skip_is_whole(tmp_path, skip):
-    with pytest.raises(InputError, match="whole number >= 0|at most"):
+    with pytest.raises(InputError, match=r"whole number >= 0|at most"):
         read_table(written(tmp_path, TABLE), skip=skip)
 
 
