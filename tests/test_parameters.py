@@ -20,6 +20,15 @@ COUNTS = {
 }  # fmt: skip
 
 
+def refusal(function, *args, **options):
+    """Return the sentence with which a call is refused, or nothing."""
+    try:
+        function(*args, **options)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
 def parameters():
     return [
         (name, parameter)
@@ -35,11 +44,9 @@ def test_huge_numbers_are_refused_or_taken(name, parameter, value):
     known = _classes()[name]().get_params()
     options = {"n_clusters": 3} if "n_clusters" in known else {}
     model = _classes()[name](**options | {parameter: value})
-    try:
-        model.fit(S if name == "DoublyStochasticScaler" else X)
-    except InputError as error:
-        assert parameter in str(error)  # noqa: PT017
-        assert len(str(error)) < 300  # noqa: PT017
+    said = refusal(model.fit, S if name == "DoublyStochasticScaler" else X)
+    assert said == "" or parameter in said
+    assert len(said) < 300
 
 
 @pytest.mark.parametrize(
@@ -65,10 +72,8 @@ def test_functions_refuse_or_take_huge_numbers(value):
         (bistochastic.estimate_n_clusters, X, ("n_neighbors", "max_clusters")),
     ):
         for name in names:
-            try:
-                function(points, **{name: value})
-            except InputError as error:
-                assert name in str(error)  # noqa: PT017
+            said = refusal(function, points, **{name: value})
+            assert said == "" or name in said
     with pytest.raises(InputError, match="max_memory must be at most"):
         read_table(__file__, format="csv", max_memory=value)
     with pytest.raises(InputError, match="max_memory must be a whole number"):

@@ -230,13 +230,12 @@ def test_a_changed_model_is_refused_or_works(tmp_path, kept):
     data, about, held = kept
     file, refused = tmp_path / "a.model", 0
     for what, attributes in tampering.tampered(
-        held["attributes"], random.Random(1), 0.06
+        held["attributes"], random.Random(1), 0.12
     ):
         tampering.written(file, about, held | {"attributes": attributes})
         try:
             used(load(file), data)
-        except FileError as error:
-            assert "is damaged" in str(error)  # noqa: PT017
+        except FileError:
             refused += 1
         except InputError:
             continue  # as: this is not the data of `fit`

@@ -96,12 +96,8 @@ class Layout:
     def _check_marks(self):
         """Refuse a separator that no reader takes, and texts that no file holds."""
         mark = self.separator
-        if mark is not None and not (
-            isinstance(mark, str)
-            and len(mark) == 1
-            and mark.isascii()
-            and mark not in '"\r\n\0'
-        ):
+        one = isinstance(mark, str) and len(mark) == 1 and mark.isascii()
+        if mark is not None and not (one and mark not in '"\r\n\0'):
             raise InputError(
                 f"--separator {mark!r}: it is one ASCII character, as ';', and neither "
                 "a quotation mark nor the end of a line."
