@@ -133,7 +133,7 @@ def steps_on(cost, X, c, k, update, width):
     """Run the loop of an estimator with its costs in another holder."""
     model = plain(c, n_neighbors=k, graph_update=update)
     D = squared_distances(Points.of(X, "euclidean"))
-    given = model._problem(X, c)
+    given = model._problem(X, None, c)
     width = len(X) if width is None else width
     moved = replace(given, all_costs=cost(D, len(X)), costs=cost(D, width))
     steps = ancmm(
