@@ -1,6 +1,7 @@
 """Eqs. (24)-(28): the plan, its theorem, and its limits."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -237,3 +238,16 @@ def test_a_limit_is_a_status_and_a_warning(rng):
     assert result.status is Status.LIMIT
     assert "TransportResult" in repr(result)
     assert str(result).startswith("Reached the limit")
+
+
+@pytest.mark.parametrize("spread", [1.0, 140.0])
+@pytest.mark.parametrize("omega", [1e3, 1e6, 1e9])
+def test_large_omega_ends_soon_and_says_how(spread, omega, rng):
+    w = rng.uniform(-spread, spread, (80, 80))
+    S = 10.0 ** ((w + w.T) / 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = entropic_plan(S, omega=omega)
+    assert result.n_products < 5000
+    assert row_error(result.plan) <= max(1e-10, 1e-13 * omega * spread)
+    assert result.converged == (result.residual <= 1e-10)
