@@ -230,7 +230,7 @@ def test_a_changed_model_is_refused_or_works(tmp_path, kept):
     data, about, held = kept
     file, refused = tmp_path / "a.model", 0
     for what, attributes in tampering.tampered(
-        held["attributes"], random.Random(1), 0.12
+        held["attributes"], random.Random(1), 0.08
     ):
         tampering.written(file, about, held | {"attributes": attributes})
         try:
@@ -274,6 +274,7 @@ def test_every_fitted_attribute_has_a_check(kept):
         ("alpha_", np.full(25, -1.0)),
         ("alpha_", np.full(25, np.nan)),
         ("affinity_matrix_", csr_array((24, 24))),
+        ("affinity_matrix_", np.eye(25)),
         ("history_", []),
         ("history_", [{"penalty": "much"}]),
         ("refine_", "magic"),

@@ -23,7 +23,7 @@ NEEDED = {  # by methods of the estimators, and by pages
     "PCAN": (*GRAPH, "projection_"),
     "DSDC": CLUSTERS,
     "DoublyStochasticSpectral": (*CLUSTERS, "affinity_matrix_"),
-    "DoublyStochasticScaler": (),
+    "DoublyStochasticScaler": ("residual_",),
 }
 SCALED = {
     "marcus": "scaling_",
@@ -173,10 +173,11 @@ def _names(value, model):
 
 
 def _weights(value, model):
-    """Tell whether a value is a graph, dense or sparse."""
+    """Tell whether a value is a graph; those that are learned are sparse."""
     data = value.data if issparse(value) else value
-    shape = getattr(value, "shape", None)
-    return shape == (model.n, model.n) and _array(np.shape, least=0.0)(data, data)
+    good = getattr(value, "shape", None) == (model.n, model.n)
+    good = good and (issparse(value) or not model.graph)
+    return good and _array(np.shape, least=0.0)(data, data)
 
 
 def _neighbors(value, model):
