@@ -1,5 +1,9 @@
 """Distances and neighbors, against their definitions."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -116,3 +120,47 @@ def test_directions_of_rows_of_any_length(rng, size):
     for rows in (X * size, csr_array(X * size)):
         columns, _ = nearest(Points.of(rows, "cosine"), 5)
         np.testing.assert_array_equal(columns, expected)
+
+
+INTERRUPTED = """
+import signal, sys
+import signal
+import subprocess
+import sys
+
+import numpy as np
+from bistochastic.neighbors import Points, nearest
+
+class Alarm(BaseException):
+    pass
+
+def interrupt(*_):
+    raise Alarm
+
+signal.signal(signal.SIGALRM, interrupt)
+points = Points.of(np.random.default_rng(0).normal(size=(3000, 2)), "euclidean")
+nearest(points, 30)
+for moment in np.random.default_rng(1).uniform(1e-4, 2e-2, 150):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, moment)
+        nearest(points, 30, n_jobs=4)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Alarm:
+        pass
+print("alive")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")
+def test_an_interrupt_does_not_end_the_process():
+    words = [sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "alive\n", done.stderr
+
+
+def test_threads_find_the_neighbors_that_one_finds():
+    points = Points.of(np.random.default_rng(0).normal(size=(2500, 3)), "euclidean")
+    for found, alone in zip(
+        nearest(points, 7, n_jobs=4), nearest(points, 7, n_jobs=1), strict=True
+    ):
+        np.testing.assert_array_equal(found, alone)

@@ -1,5 +1,6 @@
 """Squared distances and nearest neighbors: the costs of Eq. (6)."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,8 @@ ROWS = 1 << 16  # rows measured in one go
 TILE = 1 << 22  # entries copied in one go
 FLAT = 6  # columns up to which a tree is the fastest search
 SMALLEST = 1e-307  # a number whose inverse is finite
+ASKED = 500  # rows that a thread asks a tree for, at least
+LARGE = 1e150  # coordinates above it have squares that overflow
 SMALL = 1e-140  # coordinates below it have squares that vanish
 SQUARED = ("euclidean", "l2", "sqeuclidean", "cosine")  # by coordinates, squared
 
@@ -228,17 +231,18 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     costs : array of shape (n_new, m)
         Their squared distances.
     """
-    from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 
     X, metric = points.X, points.metric
     by_coordinates = metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
     if by_coordinates and not issparse(X) and X.shape[1] <= FLAT and not brute:
-        threads = -1 if n_jobs is None else workers(n_jobs)
-        distances, columns = cKDTree(X).query(Y, range(1, width + 1), workers=threads)
+        threads = workers(-1 if n_jobs is None else n_jobs)
+        distances, columns = _by_tree(X, Y, width, threads)
         _in_range(distances, points)
     else:
+        if n_jobs is not None and abs(X).max() > LARGE:
+            n_jobs = 1  # NumPy would warn in other threads, whatever is set in this one
         search = NearestNeighbors(
             n_neighbors=width,
             metric="euclidean" if by_coordinates else metric,
@@ -268,6 +272,33 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
         columns[again], costs[again] = _one_by_one(points, Y[again], m)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
     return columns.astype(kind), _in_range(costs, points)
+
+
+def _by_tree(X, Y, width, threads):
+    """Find the nearest of few dimensions by a tree.
+
+    SciPy's own threads go on after an interrupt, with arrays that are gone, and end the
+    process. These are waited for.
+    """
+    from scipy.spatial import cKDTree
+
+    tree, ranks = cKDTree(X), range(1, width + 1)
+    if threads == 1 or Y.shape[0] < 2 * ASKED:
+        return tree.query(Y, ranks)
+    distances = np.empty((Y.shape[0], width))
+    columns = np.empty((Y.shape[0], width), dtype=np.intp)
+
+    def ask(rows):
+        distances[rows], columns[rows] = tree.query(Y[rows], ranks)
+
+    step = max(ASKED, -(-Y.shape[0] // (4 * threads)))
+    parts = [slice(a, a + step) for a in range(0, Y.shape[0], step)]
+    pool = ThreadPoolExecutor(threads)
+    try:
+        list(pool.map(ask, parts))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return distances, columns
 
 
 def measured(points, columns, m):
