@@ -372,7 +372,16 @@ def _steady(case, model, given, done, tol):
     told = any("eigensolver" in text for text in done.said)
     c, n = model.n_clusters, np.shape(given)[0]
     exact = isinstance(model.neighbors, str)  # not an approximate search
-    return not told and exact and c < n and tol < 1e-6 and _untied(given, model)
+    near = _in_proportion(model, n)
+    return (
+        not told and exact and near and c < n and tol < 1e-6 and _untied(given, model)
+    )
+
+
+def _in_proportion(model, n):
+    """Tell whether the penalty is below a million times its default."""
+    start = 0.125 if model.refine_ else model.alpha_.mean() * n / model.n_clusters
+    return model.penalty is None or model.penalty < 1e6 * start
 
 
 def _untied(given, model):

@@ -302,7 +302,8 @@ class ANCMM(GraphClusterer):
     The distances are those of X as it is: scale the columns first. A warning says if
     their spreads differ a hundredfold.
 
-    Rows in another order give the same partition unless costs are tied.
+    Rows in another order give the same partition unless costs are tied, or `penalty` is
+    a million times its default or more: rounding decides then.
 
     Examples
     --------
