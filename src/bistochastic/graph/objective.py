@@ -15,6 +15,7 @@ from functools import partial
 
 from array_api_compat import array_namespace
 
+from bistochastic.core.errors import InputError
 from bistochastic.core.run import Status
 from bistochastic.graph.simplex import relaxed
 from bistochastic.scaling.frobenius import nearest
@@ -158,11 +159,12 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
         What was measured.
     """
     K = m.scores(alpha)
-    done = nearest(K, tol=tol)
-    exact = K.clipped(1.0, done.value)
-    known = 1.0 if done.status is Status.CONVERGED else math.nan
-    least, value = (known * alpha * (G.sq_norm() - 2 * K.dot(G)) for G in (exact, S))
-    away = known * max(S.sq_norm() + exact.sq_norm() - 2.0 * S.dot(exact), 0.0) ** 0.5
+    exact = _solved(K, tol)
+    least = value = away = whole = math.nan
+    if exact is not None:
+        least, value = (alpha * (G.sq_norm() - 2 * K.dot(G)) for G in (exact, S))
+        whole = exact.sq_norm() ** 0.5
+        away = max(S.sq_norm() + whole**2 - 2.0 * S.dot(exact), 0.0) ** 0.5
     bound = epsilon(rows, u)
     violations = m.reduce(partial(stationarity, alpha=alpha))
     return Approximation(
@@ -173,8 +175,18 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
         exact=least,
         gap=value - least,
         distance=away,
-        relative_distance=_relative(away, exact.sq_norm() ** 0.5),
+        relative_distance=_relative(away, whole),
     )
+
+
+def _solved(K, tol):
+    """Return the exact solution, or None if it is not found or no double can hold it."""
+    try:
+        done = nearest(K, tol=tol)
+    except InputError:  # costs beside which row sums of one are lost
+        return None
+    converged = done.status is Status.CONVERGED
+    return K.clipped(1.0, done.value) if converged else None
 
 
 def _relative(size, whole):
