@@ -180,7 +180,7 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
 
 
 def _solved(K, tol):
-    """Return the exact solution, or None if it is not found or no double can hold it."""
+    """Return the exact solution; None if it is not found, or no double holds it."""
     try:
         done = nearest(K, tol=tol)
     except InputError:  # costs beside which row sums of one are lost
