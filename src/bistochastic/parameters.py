@@ -215,6 +215,8 @@ def check_limits(tol, max_iter):
     """Refuse a tolerance or a number of iterates that makes no sense."""
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
         raise InputError(f"tol={told(tol)}: tol must lie strictly between 0 and 1.")
+    if whole(max_iter):
+        check_most("max_iter", max_iter, LARGEST)
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 1):
         raise InputError(
             f"max_iter={told(max_iter)}: max_iter must be a whole number >= 1."

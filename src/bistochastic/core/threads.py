@@ -30,35 +30,37 @@ class OneThread:
     def forget(self) -> None:
         """Start again with nobody inside, as after a fork."""
         self._lock = threading.Lock()
-        self._inside = 0
+        self._inside: set[object] = set()
         self._before: list[tuple[Any, int]] = []
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Keep the limit for the length of a with statement."""
-        with self._lock:
-            if self._inside == 0:
-                self._before = self._limited()
-            self._inside += 1
-        try:
+        caller = object()
+        try:  # an interrupt may come at any moment
+            with self._lock:
+                self._inside.add(caller)
+                if len(self._inside) == 1:
+                    self._limit()
             yield
         finally:
             with self._lock:
-                self._inside -= 1
-                if self._inside == 0:
+                self._inside.discard(caller)
+                if not self._inside:
                     self._restore()
+                    self._before = []
 
-    def _limited(self) -> list[tuple[Any, int]]:
-        """Set the limit; return the libraries with the numbers that they had."""
+    def _limit(self) -> None:
+        """Set the limit; remember the numbers that the libraries had."""
         from threadpoolctl import ThreadpoolController
 
         found = ThreadpoolController()
         if self._api is not None:
             found = found.select(user_api=self._api)
-        before = [(library, library.num_threads) for library in found.lib_controllers]
-        for library, _ in before:
+        if not self._before:  # of a limit that an interrupt left
+            self._before = [(lib, lib.num_threads) for lib in found.lib_controllers]
+        for library, _ in self._before:
             library.set_num_threads(1)
-        return before
 
     def _restore(self) -> None:
         for library, number in self._before:
