@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -12,10 +12,11 @@ _in_child = False
 class OneThread:
     """Keeps libraries at one thread while anybody in this process asks for it.
 
-    Their numbers of threads belong to the process. Limits that are set and restored by
+    Most numbers of threads belong to the process. Limits that are set and restored by
     each caller overwrite one another when callers overlap: the first to leave frees the
     others, and the last restores the limit of the first for good. So callers are
-    counted: the first to enter sets the limit, the last to leave takes it back.
+    counted: the first to enter sets the limit, the last to leave takes it back. The
+    numbers of OpenMP belong to the thread that asks: every thread has its own count.
 
     Parameters
     ----------
@@ -29,36 +30,59 @@ class OneThread:
 
     def forget(self) -> None:
         """Start again with nobody inside, as after a fork."""
-        self._lock = threading.Lock()
-        self._inside: set[object] = set()
-        self._before: list[tuple[Any, int]] = []
+        self._process = _Limit()
+        self._threads = threading.local()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Keep the limit for the length of a with statement."""
-        caller = object()
-        try:  # an interrupt may come at any moment
-            with self._lock:
-                self._inside.add(caller)
-                if len(self._inside) == 1:
-                    self._limit()
+        mine = self._threads.__dict__.setdefault("limit", _Limit())
+        with self._process.kept(self._shared), mine.kept(self._own):
             yield
-        finally:
-            with self._lock:
-                self._inside.discard(caller)
-                if not self._inside:
-                    self._restore()
-                    self._before = []
 
-    def _limit(self) -> None:
-        """Set the limit; remember the numbers that the libraries had."""
+    def _shared(self) -> list[Any]:
+        return [library for library in self._found() if not _of_openmp(library)]
+
+    def _own(self) -> list[Any]:
+        return [library for library in self._found() if _of_openmp(library)]
+
+    def _found(self) -> list[Any]:
         from threadpoolctl import ThreadpoolController
 
         found = ThreadpoolController()
         if self._api is not None:
             found = found.select(user_api=self._api)
+        return found.lib_controllers
+
+
+class _Limit:
+    """Some libraries at one thread, from the first caller until the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.inside: set[object] = set()
+        self._before: list[tuple[Any, int]] = []
+
+    @contextmanager
+    def kept(self, libraries: Callable[[], list[Any]]) -> Iterator[None]:
+        caller = object()
+        try:  # an interrupt may come at any moment
+            with self._lock:
+                self.inside.add(caller)
+                if len(self.inside) == 1:
+                    self._set(libraries)
+            yield
+        finally:
+            with self._lock:
+                self.inside.discard(caller)
+                if not self.inside:
+                    self._restore()
+                    self._before = []
+
+    def _set(self, libraries: Callable[[], list[Any]]) -> None:
+        """Set the limit; remember the numbers that the libraries had."""
         if not self._before:  # of a limit that an interrupt left
-            self._before = [(lib, lib.num_threads) for lib in found.lib_controllers]
+            self._before = [(each, each.num_threads) for each in libraries()]
         for library, _ in self._before:
             library.set_num_threads(1)
 
@@ -72,6 +96,13 @@ class OneThread:
             release(force=True)
             library.set_num_threads(number)
             release(force=True)
+
+
+def _of_openmp(library: Any) -> bool:
+    return "openmp" in (
+        getattr(library, "user_api", ""),
+        getattr(library, "threading_layer", ""),
+    )
 
 
 def _nothing(force: bool) -> None:
