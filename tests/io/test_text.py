@@ -134,7 +134,7 @@ def test_missing_values_are_not_numbers(tmp_path):
         ("a|b\n1.5|2\n3|4.25\n", "a.csv", {}),
         ("\ufeffa,b\n1.5,2\n3,4.25\n", "a.csv", {}),
         ('"a","b"\n"1.5","2"\n\n3,4.25', "a.csv", {}),
-        (gzip.compress(b"a,b\n1.5,2\n3,4.25\n"), "a.csv.gz", {}),
+        (gzip.compress(b"a,b\n1.5,2\n3,4.25\n", mtime=0), "a.csv.gz", {}),
         ("a,b\n1.5,2\n3,4.25\n".encode("utf-16"), "a.csv", {"encoding": "utf-16"}),
         ("a:b\n1.5:2\n3:4.25\n", "a.csv", {"separator": ":"}),
         ("made by\n\na,b\n1.5,2\n3,4.25\n", "a.csv", {"skip": 2}),
