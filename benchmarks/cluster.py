@@ -232,8 +232,8 @@ def _clocked(X, few, y, **options):
 
 def sent_by_products(_):
     """Count what products send."""
-    from bistochastic.backends.blocks import Blocks
-    from bistochastic.backends.spread import Layout
+    from bistochastic.places.dask_workers.blocks import Blocks
+    from bistochastic.places.dask_workers.vectors import Layout
 
     head = ["partitions", "rows", "entries sent", "entries that must be"]
     made = Table(

@@ -78,7 +78,8 @@ def check():
     """Compare the search with all pairs in doubles."""
     import torch
 
-    from bistochastic.backends import torch_search, triton_kernels
+    from bistochastic.places.torch_device import search as torch_search
+    from bistochastic.places.torch_device import triton_kernels
 
     made = Table("Neighbors against all pairs", "n", "d", "points looked at", "same")
     rng = np.random.default_rng(0)
@@ -221,15 +222,13 @@ class Stages:
 
 def stages(copied, rate):
     """Print where the time of one fit goes, and the least that it could take."""
-    from bistochastic import components
-    from bistochastic.backends import (
-        costs,
-        device,
-        torch_csr,
-        torch_search,
-        triton_kernels,
-    )
-    from bistochastic.cluster import ancmm, exactly, making
+    from bistochastic.cluster import ancmm, making
+    from bistochastic.cluster import exact_count as exactly
+    from bistochastic.graph import components
+    from bistochastic.places import tables as costs
+    from bistochastic.places.torch_device import csr as torch_csr
+    from bistochastic.places.torch_device import device, triton_kernels
+    from bistochastic.places.torch_device import search as torch_search
     from bistochastic.spectrum import filtered
 
     watch = Stages()
@@ -304,7 +303,7 @@ def graph(n=1_000_000, half=50, reach=400):
     """Return a symmetric CSR matrix of about 10^8 entries, neighbors close by."""
     import torch
 
-    from bistochastic.backends.torch_csr import TorchCsr
+    from bistochastic.places.torch_device.csr import TorchCsr
 
     source = torch.Generator("cuda").manual_seed(0)
     i = torch.arange(n, device="cuda").repeat_interleave(half)
@@ -328,7 +327,7 @@ def mapping(copied, repeats, cpu):
     """Time the mapping of a large graph."""
     import torch
 
-    from bistochastic.backends.torch_csr import TorchCsr, to_scipy
+    from bistochastic.places.torch_device.csr import TorchCsr, to_scipy
 
     head = ["neighbors", "entries", "products", "row sums off by", "ms a product"]
     head += ["of copy bandwidth", "ms, whole call", "of copy bandwidth, whole call"]

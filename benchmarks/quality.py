@@ -27,7 +27,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.preprocessing import StandardScaler, normalize
 
 from bistochastic import ANCMM
-from bistochastic.cluster.refined import refined
+from bistochastic.cluster.refinements import refined
 from bistochastic.metrics import clustering_accuracy, normalized_mutual_information
 
 TABLES = ("letter", "wine", "movement", "ecoli", "yeast", "yeast_1470")

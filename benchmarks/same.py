@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
-from bistochastic.backends import csr
 from bistochastic.metrics import clustering_accuracy, normalized_mutual_information
+from bistochastic.places.host import csr
 from bistochastic.spectrum.ky_fan import SMALL
 from random_problems import problem
 from speed import data

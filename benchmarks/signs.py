@@ -22,9 +22,9 @@ from sklearn.datasets import (
 from sklearn.preprocessing import scale
 
 from bistochastic import ANCMM
-from bistochastic.report.run import Run
+from bistochastic.report.geometry import sureness
+from bistochastic.report.subject import Run
 from bistochastic.report.verdict import signs, verdict
-from bistochastic.views import sureness
 
 
 def judged(X, c):

@@ -18,8 +18,8 @@ from scipy.sparse import block_diag, csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from bistochastic import marcus_mapping
-from bistochastic.backends.csr import Csr
-from bistochastic.components import components
+from bistochastic.graph.components import components
+from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import ky_fan
 
 DEGREE = 8

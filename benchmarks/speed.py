@@ -110,8 +110,8 @@ class Leiden:
         import leidenalg
         from scipy.sparse import csr_array
 
-        from bistochastic.neighbors import Points
-        from bistochastic.search import neighbors_of
+        from bistochastic.neighbors.choose import neighbors_of
+        from bistochastic.neighbors.points import Points
 
         begin = time.perf_counter()
         n = len(X)
@@ -146,11 +146,11 @@ class InvertedFile:
 
     def fit(self, X):
         """Search, and measure the distances."""
-        from bistochastic import search
-        from bistochastic.neighbors import Points
+        from bistochastic.neighbors import choose
+        from bistochastic.neighbors.points import Points
 
-        search.LISTED = 10**12
-        found = search.neighbors_of(Points.of(X, "euclidean"), K, how=0.95)
+        choose.LISTED = 10**12
+        found = choose.neighbors_of(Points.of(X, "euclidean"), K, how=0.95)
         self.labels_, self.recall_ = np.zeros(len(X), dtype=int), found.recall
         return self
 

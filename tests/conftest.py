@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bistochastic.backends.costs import DenseCosts, Part, TableCosts
-from bistochastic.backends.csr import Csr
-from bistochastic.backends.dense import Dense
+from bistochastic.places.host.csr import Csr
+from bistochastic.places.host.dense import Dense
+from bistochastic.places.tables import DenseCosts, Part, TableCosts
 from row_blocks import Blocks, cheapest, table
 
 hypothesis.settings.register_profile(
@@ -42,7 +42,7 @@ def _torch(S, device="cpu"):
 def _torch_csr(S, device="cpu"):
     import torch
 
-    from bistochastic.backends.torch_csr import TorchCsr
+    from bistochastic.places.torch_device.csr import TorchCsr
 
     S = torch.asarray(np.asarray(S, dtype=float), device=device)
     return TorchCsr(S.to_sparse_csr())
@@ -79,7 +79,7 @@ def _torch_costs(D, m, device="cpu"):
 def _torch_table(D, m, device="cpu"):
     import torch
 
-    from bistochastic.backends.torch_csr import TorchCsr
+    from bistochastic.places.torch_device.csr import TorchCsr
 
     part = Part(*(torch.asarray(x, device=device) for x in cheapest(D, m)))
     return TableCosts([part], len(D), TorchCsr)

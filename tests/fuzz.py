@@ -240,7 +240,7 @@ APART = {
 def read(kind, path, apart=False):
     """Read a file as its reader does, or as a user would, and touch what comes out."""
     from bistochastic.io import load, read_matrix, read_table
-    from bistochastic.io.apart import READERS
+    from bistochastic.io.sandbox import READERS
 
     if kind == "model":
         model = load(path, max_memory=LIMIT)

@@ -7,9 +7,9 @@ except in `symmetrized`, where pieces change hands, and where patterns change.
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from bistochastic.backends.costs import Part, TableCosts
-from bistochastic.backends.csr import Csr
 from bistochastic.core.arrays import scaled_by
+from bistochastic.places.host.csr import Csr
+from bistochastic.places.tables import Part, TableCosts
 
 
 class Blocks:

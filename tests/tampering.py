@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from bistochastic.io.archive import described, pack, unpack
 from bistochastic.io.arrays import Archive
-from bistochastic.io.packing import described, pack, unpack
-from bistochastic.neighbors import Points
+from bistochastic.neighbors.points import Points
 
 GONE = object()
 SIMPLE = (

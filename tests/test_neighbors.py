@@ -9,8 +9,9 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
-from bistochastic.candidates import distinct, of_points, parts
-from bistochastic.neighbors import Points, nearest, nearest_to, squared_distances
+from bistochastic.neighbors.exact import nearest, nearest_to, squared_distances
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import distinct, of_points, parts
 
 
 def brute(X, Y):

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from bistochastic import ANCMM, CAN, InputError, marcus_mapping, plot
 from bistochastic.core.errors import MissingError
-from bistochastic.views import sureness
+from bistochastic.report.geometry import sureness
 
 plt = pytest.importorskip("matplotlib.pyplot")
 X, _ = make_blobs(200, 3, centers=4, cluster_std=1.5, random_state=0)

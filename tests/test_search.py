@@ -11,16 +11,17 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
-from bistochastic import search as module
-from bistochastic.descent import (
+from bistochastic.neighbors import choose as module
+from bistochastic.neighbors.choose import neighbors_of
+from bistochastic.neighbors.descent import (
     Lists,
     leaves,
     offer_leaves,
     offer_neighbors,
     standing_in,
 )
-from bistochastic.neighbors import Points, nearest
-from bistochastic.search import neighbors_of
+from bistochastic.neighbors.exact import nearest
+from bistochastic.neighbors.points import Points
 from conftest import need
 
 
@@ -144,7 +145,7 @@ def _points(n=1500, d=9):
 
 
 def test_rounds_of_the_descent_by_text_and_by_body():
-    from bistochastic.backends import kernels
+    from bistochastic.places.host import kernels
 
     x, made = _points(), []
     for body in (None, kernels.ON_TABLES):

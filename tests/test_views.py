@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
-from bistochastic import ANCMM, InputError, views
+from bistochastic import ANCMM, InputError
+from bistochastic.report import geometry as views
 from matrices import sparse_symmetric
 
 

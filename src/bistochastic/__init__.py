@@ -50,10 +50,10 @@ ESTIMATORS = {
     "DoublyStochasticScaler": "bistochastic.scaler",
     "DoublyStochasticSpectral": "bistochastic.cluster.spectral",
     "ERCAN": "bistochastic.cluster.ercan",
-    "NumberEstimate": "bistochastic.cluster.number",
+    "NumberEstimate": "bistochastic.cluster.n_clusters",
     "PCAN": "bistochastic.cluster.pcan",
     "adaptive_neighbors_graph": "bistochastic.adaptive",
-    "estimate_n_clusters": "bistochastic.cluster.number",
+    "estimate_n_clusters": "bistochastic.cluster.n_clusters",
 }
 
 

@@ -5,19 +5,19 @@ from functools import partial
 
 import numpy as np
 
-from bistochastic.candidates import of_points
 from bistochastic.core.errors import InputError
-from bistochastic.core.quiet import quietly
-from bistochastic.core.run import Status
-from bistochastic.graph.simplex import first_weights
-from bistochastic.neighbors import Points
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     Count,
     canonical,
     check_jobs,
     check_metric,
     unmasked,
 )
+from bistochastic.core.quiet import quietly
+from bistochastic.core.run import Status
+from bistochastic.graph.simplex import first_weights
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import of_points
 from bistochastic.scaling.marcus import marcus
 
 TOLERANCE = 1e-10

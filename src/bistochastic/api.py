@@ -6,24 +6,25 @@ import warnings
 import numpy as np
 from array_api_compat import array_namespace
 
-from bistochastic.backends.cluster import is_collection
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
-from bistochastic.core.quiet import quietly, silent
-from bistochastic.core.run import Status
-from bistochastic.input import Wanted, hold
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     ASSIGNMENT,
     check_limits,
     checked_marginals,
     checked_omega,
     positive,
 )
-from bistochastic.scaling import existence, frobenius, transport
-from bistochastic.scaling.existence import reachable, scalable
+from bistochastic.core.quiet import quietly, silent
+from bistochastic.core.run import Status
+from bistochastic.places.dask_workers.workers import is_collection
+from bistochastic.places.matrices import Wanted, hold
+from bistochastic.scaling import feasibility as existence
+from bistochastic.scaling import frobenius, transport
+from bistochastic.scaling.feasibility import reachable, scalable
 from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
-from bistochastic.scaling.rows import worst
+from bistochastic.scaling.residual import worst
 from bistochastic.scaling.transport import TransportResult
 
 TOLERANCE = {32: 1e-5, 64: 1e-10}

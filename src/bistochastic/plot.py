@@ -5,9 +5,16 @@ from scipy.sparse import coo_array, issparse
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, MissingError
+from bistochastic.core.parameters import Count
 from bistochastic.core.quiet import quietly
-from bistochastic.parameters import Count
-from bistochastic.views import checked, color, ordered, plane, spread_edges, sureness
+from bistochastic.report.geometry import (
+    checked,
+    color,
+    ordered,
+    plane,
+    spread_edges,
+    sureness,
+)
 
 __all__ = ["confidence", "convergence", "graph", "matrix", "scaling", "stability"]
 MANY = 12  # clusters from which on there is no legend

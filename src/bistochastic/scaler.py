@@ -18,9 +18,9 @@ from sklearn.utils.validation import (
 
 from bistochastic.api import CURES, NORMALIZATIONS, marcus_mapping
 from bistochastic.core.errors import InputError, check_choice, listed, several
+from bistochastic.core.parameters import check_limits
 from bistochastic.core.quiet import quietly
 from bistochastic.graph.simplex import simplex, simplex_of_entries
-from bistochastic.parameters import check_limits
 
 SIGNED = ("frobenius", "zass_shashua_2006")
 FORMATS, NUMBERS = ("csr", "csc", "coo"), (np.float64, np.float32)

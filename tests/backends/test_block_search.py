@@ -8,13 +8,14 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from bistochastic.core.errors import InputError
-from bistochastic.neighbors import Points, nearest
+from bistochastic.neighbors.exact import nearest
+from bistochastic.neighbors.points import Points
 
 distributed = pytest.importorskip(
     "distributed", reason="dask is not installed; make test-extras installs it"
 )
 
-from bistochastic.backends import block_search  # noqa: E402
+from bistochastic.places.dask_workers import search as block_search  # noqa: E402
 
 SIZES = [50, 0, 3, 147, 100]
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from bistochastic.core.errors import InputError
-from bistochastic.neighbors import Points, nearest
+from bistochastic.neighbors.exact import nearest
+from bistochastic.neighbors.points import Points
 
 torch = pytest.importorskip(
     "torch", reason="torch is not installed; make test-extras installs it"
 )
 
-from bistochastic.backends import torch_csr, torch_search  # noqa: E402
+from bistochastic.places.torch_device import csr as torch_csr  # noqa: E402
+from bistochastic.places.torch_device import search as torch_search  # noqa: E402
 
 
 def clouds():

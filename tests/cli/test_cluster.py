@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 from typer.testing import CliRunner
 
 from bistochastic.cli.app import app
-from bistochastic.cli.talking import BUG, INPUT, OUTPUT, SHORT, USAGE
+from bistochastic.cli.console import BUG, INPUT, OUTPUT, SHORT, USAGE
 from bistochastic.io import load, read_matrix
 
 WINE = load_wine()

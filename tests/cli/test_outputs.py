@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 from test_cluster import ROLES, rows, run
 
 import tampering
-from bistochastic.cli.talking import INPUT, OUTPUT, USAGE
+from bistochastic.cli.console import INPUT, OUTPUT, USAGE
 
 S = np.array([[4.0, 2, 0], [2, 1, 3], [0, 3, 9]])
 

@@ -11,7 +11,7 @@ pytest.importorskip("plotly")
 pytest.importorskip("jinja2")
 from test_cluster import ROLES, rows, run
 
-from bistochastic.cli.talking import INPUT, OUTPUT, USAGE
+from bistochastic.cli.console import INPUT, OUTPUT, USAGE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, save_npz
 pytest.importorskip("typer")
 from test_cluster import run
 
-from bistochastic.cli.talking import INPUT, OUTPUT, SHORT, USAGE
+from bistochastic.cli.console import INPUT, OUTPUT, SHORT, USAGE
 from bistochastic.io import read_matrix
 
 S = csr_array(np.array([[4.0, 2, 0], [2, 1, 3], [0, 3, 9]]))

@@ -14,7 +14,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, marcus_mapping, project_doubly_stochastic
-from bistochastic.candidates import of_points
 from bistochastic.cluster.ancmm import Penalty, ancmm
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import run
@@ -23,7 +22,9 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
-from bistochastic.neighbors import Points, squared_distances
+from bistochastic.neighbors.exact import squared_distances
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import of_points
 
 
 def plain(c, **options):
@@ -170,8 +171,8 @@ def test_every_holder_gives_the_same_labels_and_objective(cost, seed):
 def test_a_table_of_all_points_is_the_array_of_all_pairs(monkeypatch):
     X, c, k = problem(1)
     whole = quietly(ANCMM.paper(c, k).fit, X)
-    monkeypatch.setattr("bistochastic.candidates.ALL", 0)
-    monkeypatch.setattr("bistochastic.candidates.WIDE", 100)
+    monkeypatch.setattr("bistochastic.places.candidates.ALL", 0)
+    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 100)
     table = quietly(ANCMM.paper(c, k).fit, X)
     np.testing.assert_array_equal(whole.labels_, table.labels_)
     np.testing.assert_allclose(
@@ -183,14 +184,14 @@ def test_a_certificate_says_whether_all_points_would_have_made_a_difference(
     monkeypatch,
 ):
     X, _ = make_blobs(300, centers=4, cluster_std=1.5, random_state=2)
-    monkeypatch.setattr("bistochastic.candidates.ALL", 10)
-    monkeypatch.setattr("bistochastic.candidates.WIDE", 1)
+    monkeypatch.setattr("bistochastic.places.candidates.ALL", 10)
+    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 1)
     with pytest.warns(UserWarning, match="The 9 nearest candidates stood for all"):
         model = ANCMM.paper(4, 8).fit(X)
     assert max(h["open_rows"] for h in model.history_) > 0
-    monkeypatch.setattr("bistochastic.candidates.WIDE", 20)
+    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 20)
     wide = quietly(ANCMM.paper(4, 8).fit, X)
-    monkeypatch.setattr("bistochastic.candidates.ALL", 4096)
+    monkeypatch.setattr("bistochastic.places.candidates.ALL", 4096)
     whole = quietly(ANCMM.paper(4, 8).fit, X)
     assert max(h["open_rows"] for h in wide.history_) == 0
     for ours, theirs in zip(wide.history_, whole.history_, strict=True):
@@ -199,15 +200,15 @@ def test_a_certificate_says_whether_all_points_would_have_made_a_difference(
 
 def test_the_certificate_of_the_exact_update(monkeypatch):
     """What is left out must matter, or the graphs be the same."""
-    monkeypatch.setattr("bistochastic.candidates.ALL", 10)
-    monkeypatch.setattr("bistochastic.candidates.WIDE", 4)
+    monkeypatch.setattr("bistochastic.places.candidates.ALL", 10)
+    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 4)
     options = {"graph_update": "exact", "self_neighbor": False, "max_iter": 2}
     closed = 0
     for seed in range(12):
         X, _ = make_blobs(60, centers=3, cluster_std=2.0, random_state=seed)
         table = quietly(ANCMM.paper(3, 8, **options).fit, X)
         with monkeypatch.context() as patch:
-            patch.setattr("bistochastic.candidates.ALL", 4096)
+            patch.setattr("bistochastic.places.candidates.ALL", 4096)
             whole = quietly(ANCMM.paper(3, 8, **options).fit, X)
         if table.history_[-1]["open_rows"] == 0 and table.n_iter_ == 2:
             closed += 1

@@ -157,8 +157,8 @@ def test_many_neighbors(client):
 
 
 def test_newton_systems_are_solved_to_ten_digits(client, rng):
-    from bistochastic.backends.blocks import Blocks, conjugate_gradients
-    from bistochastic.backends.spread import Layout
+    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
+    from bistochastic.places.dask_workers.vectors import Layout
 
     A = (rng.random((100, 100)) < 0.2) * 1.0
     A = np.maximum(A, A.T) + np.eye(100)
@@ -172,10 +172,10 @@ def test_newton_systems_are_solved_to_ten_digits(client, rng):
 
 @pytest.mark.parametrize("accuracy", [0.25, 0.02, 1e-3, 1e-6])
 def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
-    from bistochastic.backends.blocks import Blocks, conjugate_gradients
-    from bistochastic.backends.csr import Csr
-    from bistochastic.backends.spread import Layout
-    from bistochastic.scaling import systems
+    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
+    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.host.csr import Csr
+    from bistochastic.scaling import linear_systems as systems
 
     A = (rng.random((80, 80)) < 0.1) * rng.random((80, 80))
     A = csr_array(np.maximum(A, A.T) + 0.3 * np.eye(80))
@@ -572,9 +572,9 @@ def test_filters_and_devices_of_workers(client, monkeypatch, refine, device):
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
     torch = pytest.importorskip("torch")
-    from bistochastic.backends import block_device
-    from bistochastic.backends.blocks import Block, _three_term, multiplied
-    from bistochastic.neighbors import Points
+    from bistochastic.neighbors.points import Points
+    from bistochastic.places.dask_workers import worker_device as block_device
+    from bistochastic.places.dask_workers.blocks import Block, _three_term, multiplied
 
     A = sparse_symmetric(rng, 60, density=0.3).astype(kind)
     block = Block.whole(csr_array(A)[20:50], 20)
@@ -631,8 +631,8 @@ def test_memberships_after_an_approximate_search(client):
 
 
 def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkeypatch):
-    from bistochastic.backends import block_graphs
-    from bistochastic.backends.spread import Layout
+    from bistochastic.places.dask_workers import given_graphs as block_graphs
+    from bistochastic.places.dask_workers.vectors import Layout
 
     n = 120
     i = np.arange(n - 1)
@@ -654,7 +654,7 @@ def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkey
 
 
 def test_workers_give_back_what_a_fit_kept(client):
-    from bistochastic.backends.blocks import SCRATCH
+    from bistochastic.places.dask_workers.blocks import SCRATCH
 
     X, _ = make_moons(200, noise=0.05, random_state=0)
     ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(100, 2)))
@@ -662,7 +662,7 @@ def test_workers_give_back_what_a_fit_kept(client):
 
 
 def test_memory_is_kept_only_while_a_fit_goes_on():
-    from bistochastic.backends.kept import ASKED, keeping
+    from bistochastic.places.dask_workers.worker_memory import ASKED, keeping
 
     def worked():
         """Return how many pages were needed anew, and what is held after all."""
@@ -704,8 +704,8 @@ def test_memory_is_kept_only_while_a_fit_goes_on():
 
 
 def test_large_vectors_are_sent_without_a_warning(client):
-    from bistochastic.backends.cluster import Recorder
-    from bistochastic.backends.spread import Layout
+    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.workers import Recorder
 
     values = np.arange(2_000_000.0)
     layout = Layout(Recorder(client), [2_000_000])

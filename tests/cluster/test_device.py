@@ -19,8 +19,10 @@ torch = pytest.importorskip(
     "torch", reason="torch is not installed; make test-extras installs it"
 )
 
-from bistochastic.backends import costs, torch_csr, torch_search  # noqa: E402
-from bistochastic.backends import device as devices  # noqa: E402
+from bistochastic.places import tables as costs  # noqa: E402
+from bistochastic.places.torch_device import csr as torch_csr  # noqa: E402
+from bistochastic.places.torch_device import device as devices  # noqa: E402
+from bistochastic.places.torch_device import search as torch_search  # noqa: E402
 
 
 def quietly(make, *args):
@@ -309,7 +311,7 @@ def test_out_of_memory_shrinks_tiles_and_then_says_so(monkeypatch):
 
 @pytest.mark.parametrize("degree", [0.0, 0.5, 1.0, 1.5, 4.0])
 def test_components_by_pointer_jumping(rng, degree, device):
-    from bistochastic import components
+    from bistochastic.graph import components
 
     n = 300
     i, j = rng.integers(0, n, (2, int(degree * n / 2)))
@@ -324,13 +326,13 @@ def test_components_by_pointer_jumping(rng, degree, device):
 
 
 def S_of(A):
-    from bistochastic.backends.csr import Csr
+    from bistochastic.places.host.csr import Csr
 
     return Csr(A)
 
 
 def test_rows_of_a_graph_as_tables(rng, device):
-    from bistochastic.candidates import of_affinities
+    from bistochastic.places.candidates import of_affinities
 
     n = 60
     A = rng.random((n, n)) * (rng.random((n, n)) < 0.1)

@@ -19,9 +19,10 @@ from bistochastic import (
     estimate_n_clusters,
     marcus_mapping,
 )
-from bistochastic.cluster import number
+from bistochastic.cluster import n_clusters as number
 from bistochastic.cluster.consensus import grid, medoid, steady
-from bistochastic.cluster.exactly import Bracket
+from bistochastic.cluster.exact_count import Bracket
+from bistochastic.graph.bridges import Links, bridges, sweep
 from bistochastic.graph.refine import (
     dimension,
     local_scales,
@@ -29,8 +30,8 @@ from bistochastic.graph.refine import (
     triangles,
     unit_rows,
 )
-from bistochastic.links import Links, bridges, sweep
-from bistochastic.neighbors import Points, nearest
+from bistochastic.neighbors.exact import nearest
+from bistochastic.neighbors.points import Points
 from matrices import as_numpy, row_error, sparse_symmetric
 
 

@@ -26,8 +26,8 @@ import dask
 import dask.array as da
 from distributed import Client, LocalCluster
 
-from bistochastic.backends.client import Recorder
-from bistochastic.backends.cluster import _check_device
+from bistochastic.places.dask_workers.client import Recorder
+from bistochastic.places.dask_workers.workers import _check_device
 
 LIMIT = 60  # seconds, of which a loaded machine takes a few
 CLOSED = "The Dask client is closed"

@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from bistochastic import ANCMM
-from bistochastic.backends.csr import Csr
-from bistochastic.cluster.exactly import joined
-from bistochastic.components import by_size, numbered
+from bistochastic.cluster.exact_count import joined
+from bistochastic.graph.components import by_size, numbered
+from bistochastic.places.host.csr import Csr
 
 CLOUD = np.random.default_rng(2).normal(size=(90, 4))
 FEW = np.random.default_rng(0).normal(size=(24, 2))

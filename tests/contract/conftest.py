@@ -34,19 +34,19 @@ def _closed():
 
 
 def _layout(n, caller=False):
-    from bistochastic.backends.spread import Layout
+    from bistochastic.places.dask_workers.vectors import Layout
 
     return Layout(client(), [n // 3, 0, n - n // 3], caller=caller)
 
 
 def _dask(S, caller=False):
-    from bistochastic.backends.blocks import Blocks
+    from bistochastic.places.dask_workers.blocks import Blocks
 
     return Blocks.of(_layout(len(S), caller), csr_array(np.asarray(S, dtype=float)))
 
 
 def _dask_costs(D, m):
-    from bistochastic.backends.block_costs import BlockCosts
+    from bistochastic.places.dask_workers.tables import BlockCosts
 
     return BlockCosts.of(_layout(len(D)), *cheapest(D, m)[1:])
 

@@ -68,7 +68,7 @@ def test_noise_is_that_of_the_generator(hold):
 def test_large_noise_is_drawn_on_the_device(device, monkeypatch):
     import torch
 
-    from bistochastic.backends import torch_csr
+    from bistochastic.places.torch_device import csr as torch_csr
 
     monkeypatch.setattr(torch_csr, "DRAWN", 0)
     S = torch_csr.TorchCsr(torch.eye(2000, device=device).double().to_sparse_csr())
@@ -121,7 +121,7 @@ def test_diagonal_shift_cut_part_and_pattern(hold, rng):
 
 
 def test_a_pattern_is_found_in_any_block_of_rows(hold, rng, monkeypatch):
-    from bistochastic.backends import dense
+    from bistochastic.places.host import dense
 
     monkeypatch.setattr(dense, "BLOCK", 20)
     A = sparse_symmetric(rng, 9)

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bistochastic import components, descent, marcus_mapping
-from bistochastic.backends import costs, csr, dense, kernels
-from bistochastic.backends.csr import Csr
+from bistochastic import marcus_mapping
 from bistochastic.datasets.toy import planted_graph
-from bistochastic.scaling import matching, systems
+from bistochastic.graph import components
+from bistochastic.neighbors import descent
+from bistochastic.places import tables as costs
+from bistochastic.places.host import csr, dense, kernels
+from bistochastic.places.host.csr import Csr
+from bistochastic.scaling import linear_systems as systems
+from bistochastic.scaling import matching
 from bistochastic.spectrum.filtered import polynomial
 from matrices import sparse_symmetric
 

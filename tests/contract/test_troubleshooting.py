@@ -14,19 +14,19 @@ HOLE = "{}"  # stands for what is inserted
 HEAD = "words of the message"
 SAYS = {"warnings.warn", "voice.warn", "voice.fail", "sys.exit"}
 SPOKEN = {  # functions that make sentences, or parts, of messages
-    "cli/prepared.py": {"counting", "_far"},
-    "cli/talking.py": {"ends"},
+    "tables/preparation.py": {"counting", "_far"},
+    "cli/console.py": {"ends"},
     "core/result.py": {"_told"},
-    "io/apart.py": {"_end"},
-    "io/layout.py": {"why_no_number"},
+    "io/sandbox.py": {"_end"},
+    "io/text_dialect.py": {"why_no_number"},
     "scaling/support.py": {"__str__"},
 }
 EXCEPTIONS = {  # words of one's own are missing; the page has most in plain text
     ("__init__.py", "module {} has no attribute {}"): "as Python says it",
     ("cluster/base.py", "{} object has no attribute {}"): "as Python says it",
-    ("cli/prepared.py", "no preparation"): "caught, and said in other words",
+    ("tables/preparation.py", "no preparation"): "caught, and said in other words",
     ("io/hdf.py", "{} has no {}."): "two common words",
-    ("io/layout.py", "{} has more than {} columns."): "common words",
+    ("io/text_dialect.py", "{} has more than {} columns."): "common words",
     ("io/text.py", "{}: row {} of column {} is {}, {}"): "why_no_number has the rest",
     ("parameters.py", "{}={}: {} must be {}."): "kinds of limits have the rest",
     ("singlecell.py", "n_pcs={}: X has {} columns."): "a name and common words",

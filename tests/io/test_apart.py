@@ -11,7 +11,7 @@ import pytest
 import bistochastic
 import fuzz
 from bistochastic.core.errors import MissingError
-from bistochastic.io import apart
+from bistochastic.io import sandbox as apart
 
 SOURCE = Path(bistochastic.__file__).parents[1]
 KINDS = {"mtx": "a.mtx", "mat": "b.mat", "h5ad": "a.h5ad", "cool": "a.cool"}
@@ -27,8 +27,8 @@ PARENT = """
 import os, sys
 source, kind, file, hostile = sys.argv[1:]
 sys.path.append(source)
-from bistochastic.io.apart import read_apart
-from bistochastic.io.limits import memory_limit
+from bistochastic.io.sandbox import read_apart
+from bistochastic.io.memory_limit import memory_limit
 import fuzz
 read = lambda: read_apart(kind, file, memory_limit(), **fuzz.APART[kind])
 read()  # so that all that this process imports is there

@@ -176,7 +176,7 @@ def test_readers_that_crash_or_hang_are_kept_apart(tmp_path, monkeypatch):
     text = "%%MatrixMarket matrix array real general\n%\n12 3\n" + "1.25\n" * 20
     file.write_bytes(text.encode() + b"6.404226504\x00432821E-")
     refused(file, "damaged")
-    from bistochastic.io import apart
+    from bistochastic.io import sandbox as apart
 
     child = tmp_path / "child.py"
     monkeypatch.setattr(apart, "CHILD", child)

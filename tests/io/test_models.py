@@ -27,9 +27,10 @@ from bistochastic import (
     DoublyStochasticSpectral,
 )
 from bistochastic.core.errors import FileError, InputError, OutputError
-from bistochastic.io import fitted, load, save
+from bistochastic.io import load, save
+from bistochastic.io import model_checks as fitted
+from bistochastic.io.archive import ABOUT
 from bistochastic.io.models import load_with_extra
-from bistochastic.io.packing import ABOUT
 
 X = load_iris().data[::2] + 0.001 * np.arange(75)[:, None]
 MODELS = [

@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 
 from bistochastic import ANCMM
 from bistochastic.core.errors import FileError
-from bistochastic.io import load, places, read_matrix, read_table, save
+from bistochastic.io import load, read_matrix, read_table, save
+from bistochastic.io import paths as places
 
 S = np.eye(3) + 1
 ENDINGS = (

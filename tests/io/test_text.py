@@ -217,7 +217,7 @@ def test_many_columns_and_long_rows(tmp_path):
 
 
 def test_blocks_join_to_one_table(tmp_path, monkeypatch):
-    from bistochastic.io import layout
+    from bistochastic.io import text_dialect as layout
 
     monkeypatch.setattr(layout, "BLOCK", 512)
     monkeypatch.setattr(layout, "SAMPLE", 64)

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from bistochastic import ANCMM, CAN, InputError
 from bistochastic.report import facts, verdict
-from bistochastic.report.run import Run, number, short
-from bistochastic.views import sureness
+from bistochastic.report.geometry import sureness
+from bistochastic.report.subject import Run, number, short
 
 WINE = load_wine()
 SCALER = StandardScaler().fit(WINE.data)

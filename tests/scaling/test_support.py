@@ -169,7 +169,7 @@ def test_support_is_judged_component_by_component():
 
 
 def test_support_is_the_same_on_every_holder(hold, rng):
-    from bistochastic.scaling.existence import support as diagnose
+    from bistochastic.scaling.feasibility import support as diagnose
 
     for _ in range(50):
         A = random_pattern(rng).astype(float)

@@ -8,9 +8,9 @@ from scipy.linalg import subspace_angles
 from scipy.sparse import block_diag, csr_array
 
 from bistochastic import Status, marcus_mapping
-from bistochastic.backends.csr import Csr
-from bistochastic.components import components
 from bistochastic.core.arrays import on_cpu
+from bistochastic.graph.components import components
+from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import SMALL, ky_fan, smoothness
 
 

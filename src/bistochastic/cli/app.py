@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bistochastic.cli import options as o
-from bistochastic.cli.talking import Voice, guarded
+from bistochastic.cli.console import Voice, guarded
 from bistochastic.core.errors import InputError
 
 app = typer.Typer(

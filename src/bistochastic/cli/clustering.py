@@ -15,18 +15,10 @@ from rich.text import Text
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, __version__
-from bistochastic.backends.device import Device
+from bistochastic.cli.console import SHORT, UsageError, remarks, shown
 from bistochastic.cli.outputs import GRAPHS, PAGES, TABLES, check_outputs
-from bistochastic.cli.prepared import (
-    LAYOUT,
-    Preparation,
-    applied,
-    counting,
-    learned,
-    scale_of,
-)
-from bistochastic.cli.talking import SHORT, UsageError, remarks, shown
 from bistochastic.core.errors import FileError, InputError, listed, several
+from bistochastic.core.parameters import check_jobs
 from bistochastic.io import (
     read_table,
     save,
@@ -41,8 +33,16 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
-from bistochastic.parameters import check_jobs
+from bistochastic.places.torch_device.device import Device
 from bistochastic.report import write_page
+from bistochastic.tables.preparation import (
+    LAYOUT,
+    Preparation,
+    applied,
+    counting,
+    learned,
+    scale_of,
+)
 
 SCORES = {
     "accuracy": clustering_accuracy,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bistochastic.cli.talking import UsageError
+from bistochastic.cli.console import UsageError
 
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 METHODS = ("auto", "newton", "damped", "alternating", "fixed_point")

@@ -3,10 +3,10 @@
 import os
 import stat
 
-from bistochastic.cli.talking import UsageError
+from bistochastic.cli.console import UsageError
 from bistochastic.core.errors import listed
 from bistochastic.io.optional import needed
-from bistochastic.io.places import parts, same
+from bistochastic.io.paths import parts, same
 from bistochastic.io.writing import check_new
 from bistochastic.report import check_installed
 

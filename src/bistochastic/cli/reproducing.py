@@ -5,13 +5,13 @@ from pathlib import Path
 
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
+from bistochastic.cli.console import UsageError
 from bistochastic.cli.outputs import check_outputs
-from bistochastic.cli.talking import UsageError
 from bistochastic.core.errors import FileError, MissingError, listed, several
+from bistochastic.core.parameters import check_jobs
 from bistochastic.datasets.load import FOLDER, PAPER, load
 from bistochastic.paper import page, runs
 from bistochastic.paper.protocol import METHODS, PROTOCOLS, TOYS
-from bistochastic.parameters import check_jobs
 
 RECORDS = (".jsonl", ".jsonl.gz")
 

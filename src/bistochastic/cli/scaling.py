@@ -9,15 +9,15 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from bistochastic import Status, SupportError, marcus_mapping
+from bistochastic.cli.console import SHORT, UsageError, remarks
 from bistochastic.cli.outputs import GRAPHS, TABLES, check_outputs
-from bistochastic.cli.talking import SHORT, UsageError, remarks
 from bistochastic.core.errors import FileError, InputError, listed, several
+from bistochastic.core.parameters import check_limits
 from bistochastic.io import read_matrix, write_graph, write_labels
 from bistochastic.io.hdf import write_weights
-from bistochastic.io.places import COOLS, checked_file, parts
+from bistochastic.io.paths import COOLS, checked_file, parts
 from bistochastic.io.reading import kind_of
 from bistochastic.io.writing import as_json, beside
-from bistochastic.parameters import check_limits
 
 NUMBERS = "A matrix has numbers only."
 DIAGONALS = 2  # that cooler leaves out of a map of contacts

@@ -9,32 +9,18 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, diags_array, issparse
 
-from bistochastic.backends.cluster import Cluster, is_distributed
-from bistochastic.backends.device import (
-    as_tensor,
-    checked_tensor,
-    device_of,
-    fetched,
-)
 from bistochastic.cluster.base import SAME, GraphClusterer, Later, Watch
 from bistochastic.cluster.consensus import grid, medoid, steady
-from bistochastic.cluster.exactly import Bracket, rank, settled, singletons
+from bistochastic.cluster.exact_count import Bracket, rank, settled, singletons
+from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
 from bistochastic.cluster.making import LAZY, Making
-from bistochastic.cluster.number import chosen, estimate_n_clusters
+from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
-from bistochastic.cluster.refined import refined
-from bistochastic.cluster.remarks import remarks, uneven, unfound
+from bistochastic.cluster.refinements import refined
 from bistochastic.cluster.steps import Step, objective
-from bistochastic.components import components, numbered
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
-from bistochastic.core.quiet import quietly
-from bistochastic.core.run import Status
-from bistochastic.descent import leaves
-from bistochastic.graph.objective import approximation
-from bistochastic.graph.refine import unit_rows
-from bistochastic.neighbors import ORDERED, SQUARED, Points
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     PAIRS,
     Choice,
     Count,
@@ -45,8 +31,23 @@ from bistochastic.parameters import (
     check_metric,
     check_seed,
 )
+from bistochastic.core.quiet import quietly
+from bistochastic.core.run import Status
+from bistochastic.graph.components import components, numbered
+from bistochastic.graph.objective import approximation
+from bistochastic.graph.refine import unit_rows
+from bistochastic.neighbors.choose import MANY
+from bistochastic.neighbors.descent import leaves
+from bistochastic.neighbors.exact import ORDERED
+from bistochastic.neighbors.points import SQUARED, Points
+from bistochastic.places.dask_workers.workers import Cluster, is_distributed
+from bistochastic.places.torch_device.device import (
+    as_tensor,
+    checked_tensor,
+    device_of,
+    fetched,
+)
 from bistochastic.scaling.marcus import LIMITS
-from bistochastic.search import MANY
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows

@@ -15,17 +15,17 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bistochastic import candidates
-from bistochastic.backends.csr import using
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, listed, several
+from bistochastic.core.parameters import PAIRS, canonical, unmasked
 from bistochastic.core.progress import Progress, tell
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import run
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
-from bistochastic.neighbors import nearest_to
-from bistochastic.parameters import PAIRS, canonical, unmasked
+from bistochastic.neighbors.exact import nearest_to
+from bistochastic.places import candidates
+from bistochastic.places.host.csr import using
 
 LATER = threading.RLock()
 SAME = 1e-6  # relative difference within which points, or rows, are the same

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from bistochastic.cluster.making import Making
 from bistochastic.cluster.problem import at, of_data
-from bistochastic.cluster.published import RankConstrained
+from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.core.errors import DegenerateError
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,

@@ -7,16 +7,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import csr_array, diags_array
 
-from bistochastic.backends.costs import DenseCosts
-from bistochastic.candidates import ALL, of_affinities
-from bistochastic.cluster.number import guessed
+from bistochastic.cluster.n_clusters import guessed
 from bistochastic.cluster.problem import Problem, of_data
-from bistochastic.cluster.published import RankConstrained
+from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
-from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,
@@ -24,6 +21,9 @@ from bistochastic.parameters import (
     check_metric,
     check_seed,
 )
+from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
+from bistochastic.places.candidates import ALL, of_affinities
+from bistochastic.places.tables import DenseCosts
 
 UNUSUAL = 10  # mean row sums beyond it are said
 TINY = 2.0**-52  # keeps the weights of L1 finite

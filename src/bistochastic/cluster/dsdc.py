@@ -7,14 +7,9 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.api import marcus_mapping
-from bistochastic.backends.costs import DenseCosts
-from bistochastic.candidates import distinct, of_distances, squares
-from bistochastic.cluster.embedded import Embedded
+from bistochastic.cluster.kmeans_based import Embedded
 from bistochastic.core.errors import InputError, SupportError, several
-from bistochastic.core.quiet import silently
-from bistochastic.core.run import Status
-from bistochastic.neighbors import Points, squared_distances
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     MILLION,
     Choice,
     Count,
@@ -22,6 +17,12 @@ from bistochastic.parameters import (
     check_distance,
     check_seed,
 )
+from bistochastic.core.quiet import silently
+from bistochastic.core.run import Status
+from bistochastic.neighbors.exact import squared_distances
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import distinct, of_distances, squares
+from bistochastic.places.tables import DenseCosts
 
 COORDINATES = ("euclidean", "l2", "sqeuclidean")
 WRONG = 1e-6  # of the largest distance: a larger error is that of another sphere

@@ -7,13 +7,11 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.cluster.problem import farthest, of_data
-from bistochastic.cluster.published import RankConstrained
+from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
-from bistochastic.graph.entropy import cheapest, entropic, negentropy
-from bistochastic.neighbors import norm_of_costs
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,
@@ -21,6 +19,8 @@ from bistochastic.parameters import (
     check_jobs,
     check_seed,
 )
+from bistochastic.graph.entropy import cheapest, entropic, negentropy
+from bistochastic.neighbors.exact import norm_of_costs
 
 ETA = 1.05  # of the published demonstration with ten neighbors
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bistochastic.cluster.exactly import mended
+from bistochastic.cluster.exact_count import mended
 from bistochastic.cluster.steps import coupled, diagonal_of, mapped, unmapped
 from bistochastic.graph.simplex import first_weights
-from bistochastic.scaling.existence import support
+from bistochastic.scaling.feasibility import support
 
 LAZY = "lazy"
 

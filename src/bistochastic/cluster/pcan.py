@@ -8,15 +8,16 @@ from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bistochastic.backends.costs import DenseCosts, Part, TableCosts
-from bistochastic.candidates import ALL, of_points
 from bistochastic.cluster.can import CAN
-from bistochastic.cluster.published import RankConstrained
+from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError
+from bistochastic.core.parameters import Choice, Count
 from bistochastic.core.quiet import quietly
-from bistochastic.neighbors import Points, squared_distances
-from bistochastic.parameters import Choice, Count
+from bistochastic.neighbors.exact import squared_distances
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import ALL, of_points
+from bistochastic.places.tables import DenseCosts, Part, TableCosts
 
 SETTLED = 5  # steps after which the nearest are looked for in the projection
 RANK = 1e-10  # of the largest singular value: directions without spread

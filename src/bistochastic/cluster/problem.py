@@ -9,10 +9,14 @@ import numpy as np
 from array_api_compat import array_namespace, is_torch_array
 from scipy.sparse import issparse
 
-from bistochastic.backends.cluster import Cluster
-from bistochastic.backends.costs import DenseCosts
-from bistochastic.backends.device import TorchPoints
-from bistochastic.candidates import (
+from bistochastic.cluster.steps import Learned
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import DegenerateError, InputError, several
+from bistochastic.core.protocols import Costs
+from bistochastic.graph.bridges import Links
+from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import (
     Candidates,
     distinct,
     fewest,
@@ -23,15 +27,11 @@ from bistochastic.candidates import (
     on_cluster,
     squares,
 )
-from bistochastic.cluster.steps import Learned
-from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import DegenerateError, InputError, several
-from bistochastic.core.protocols import Costs
-from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
-from bistochastic.input import Wanted, hold
-from bistochastic.links import Links
-from bistochastic.neighbors import Points
-from bistochastic.scaling.existence import scalable
+from bistochastic.places.dask_workers.workers import Cluster
+from bistochastic.places.matrices import Wanted, hold
+from bistochastic.places.tables import DenseCosts
+from bistochastic.places.torch_device.device import TorchPoints
+from bistochastic.scaling.feasibility import scalable
 
 FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
 

@@ -7,18 +7,10 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.api import NORMALIZATIONS, marcus_mapping
-from bistochastic.candidates import of_points
-from bistochastic.cluster.embedded import Embedded
-from bistochastic.components import components
+from bistochastic.cluster.kmeans_based import Embedded
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, several
-from bistochastic.core.quiet import silently
-from bistochastic.core.run import Status
-from bistochastic.graph.refine import local_scales
-from bistochastic.graph.simplex import first_weights
-from bistochastic.input import Wanted, hold
-from bistochastic.neighbors import Points, squared_distances
-from bistochastic.parameters import (
+from bistochastic.core.parameters import (
     MILLION,
     Choice,
     Count,
@@ -27,7 +19,16 @@ from bistochastic.parameters import (
     check_jobs,
     check_seed,
 )
-from bistochastic.scaling.existence import scalable, support
+from bistochastic.core.quiet import silently
+from bistochastic.core.run import Status
+from bistochastic.graph.components import components
+from bistochastic.graph.refine import local_scales
+from bistochastic.graph.simplex import first_weights
+from bistochastic.neighbors.exact import squared_distances
+from bistochastic.neighbors.points import Points
+from bistochastic.places.candidates import of_points
+from bistochastic.places.matrices import Wanted, hold
+from bistochastic.scaling.feasibility import scalable, support
 from bistochastic.spectrum.ky_fan import ky_fan
 
 

@@ -13,10 +13,10 @@ from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.protocols import Graph
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import Objective, epsilon
-from bistochastic.scaling.existence import reachable
+from bistochastic.scaling.feasibility import reachable
 from bistochastic.scaling.frobenius import nearest
 from bistochastic.scaling.marcus import marcus
-from bistochastic.scaling.rows import worst
+from bistochastic.scaling.residual import worst
 from bistochastic.spectrum.ky_fan import Embedding, smoothness
 
 PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work

@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import hdf
-from bistochastic.io.limits import DEFLATED, check_size
+from bistochastic.io.memory_limit import DEFLATED, check_size
 from bistochastic.io.table import LABELS, check_numbers, checked_sparse
 
 ENTRY = 4  # bytes that an entry of an MTX file takes at least

@@ -21,6 +21,6 @@ def package(folder):
 if __name__ == "__main__":
     sys.path += [place for place in sys.argv[1:] if place not in sys.path]
     package(Path(__file__).parents[1])
-    from bistochastic.io.apart import child
+    from bistochastic.io.sandbox import child
 
     child()

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from bistochastic.core.errors import FileError, listed
-from bistochastic.io.limits import check_size
+from bistochastic.io.memory_limit import check_size
 from bistochastic.io.optional import needed
-from bistochastic.io.places import parts
+from bistochastic.io.paths import parts
 from bistochastic.io.table import LABELS, checked_sparse
 
 MAGIC = b"\x89HDF\r\n\x1a\n"

@@ -8,11 +8,11 @@ from array_api_compat import is_dask_array, is_torch_array
 import bistochastic
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import FileError, InputError, listed
+from bistochastic.io.archive import ABOUT, described, pack, unpack
 from bistochastic.io.arrays import Archive
-from bistochastic.io.fitted import check
-from bistochastic.io.limits import memory_limit
-from bistochastic.io.packing import ABOUT, described, pack, unpack
-from bistochastic.io.places import checked_file
+from bistochastic.io.memory_limit import memory_limit
+from bistochastic.io.model_checks import check
+from bistochastic.io.paths import checked_file
 from bistochastic.io.writing import replacing
 
 FORMAT = 1  # raised when an older reader could not read what is written

@@ -7,7 +7,7 @@ import numpy as np
 
 from bistochastic.core.errors import FileError
 from bistochastic.io import categories
-from bistochastic.io.limits import check_size
+from bistochastic.io.memory_limit import check_size
 from bistochastic.io.optional import needed
 from bistochastic.io.table import Column, Table, unique_names
 

@@ -7,12 +7,11 @@ from scipy.sparse import issparse
 
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import arrays
-from bistochastic.io.apart import read_apart
 from bistochastic.io.categories import ADVICE
-from bistochastic.io.layout import Layout
-from bistochastic.io.limits import memory_limit
+from bistochastic.io.memory_limit import memory_limit
 from bistochastic.io.parquet import read_parquet
-from bistochastic.io.places import checked_file, parts
+from bistochastic.io.paths import checked_file, parts
+from bistochastic.io.sandbox import read_apart
 from bistochastic.io.table import (
     Roles,
     check_numbers,
@@ -21,6 +20,7 @@ from bistochastic.io.table import (
     unique_names,
 )
 from bistochastic.io.text import read_text
+from bistochastic.io.text_dialect import Layout
 
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 KINDS = {

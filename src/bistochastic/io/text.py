@@ -8,7 +8,10 @@ import numpy as np
 
 from bistochastic.core.errors import FileError
 from bistochastic.io import categories
-from bistochastic.io.layout import (
+from bistochastic.io.memory_limit import check_size
+from bistochastic.io.optional import needed
+from bistochastic.io.table import Column, Table, unique_names
+from bistochastic.io.text_dialect import (
     LONGEST,
     Layout,
     LongRowError,
@@ -21,9 +24,6 @@ from bistochastic.io.layout import (
     separator_of,
     why_no_number,
 )
-from bistochastic.io.limits import check_size
-from bistochastic.io.optional import needed
-from bistochastic.io.table import Column, Table, unique_names
 
 TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
 OBJECT = 60  # bytes that a text takes besides its characters

@@ -6,8 +6,8 @@ from html import escape
 
 import numpy as np
 
-from bistochastic.report.run import short
-from bistochastic.views import SYMBOLS, color, ordered, spread_edges
+from bistochastic.report.geometry import SYMBOLS, color, ordered, spread_edges
+from bistochastic.report.subject import short
 
 DRAWN = 100_000  # rows that are drawn one by one
 FLAT = 3_000  # rows from which on they are drawn by WebGL

@@ -7,15 +7,15 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic.core.errors import listed, several
+from bistochastic.core.parameters import PAIRS
 from bistochastic.metrics import (
     clustering_accuracy,
     normalized_mutual_information,
     purity,
 )
-from bistochastic.parameters import PAIRS
-from bistochastic.report.run import short
+from bistochastic.report.geometry import color
+from bistochastic.report.subject import short
 from bistochastic.report.verdict import tried
-from bistochastic.views import color
 
 SCORES = {
     "accuracy": clustering_accuracy,

@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from bistochastic import __version__
 from bistochastic.core.errors import MissingError, several
+from bistochastic.core.parameters import PAIRS
 from bistochastic.core.quiet import quietly
 from bistochastic.io.writing import replacing
-from bistochastic.parameters import PAIRS
 from bistochastic.report import charts, facts, verdict
-from bistochastic.report.run import Run, number, short
-from bistochastic.views import plane, sureness
+from bistochastic.report.geometry import plane, sureness
+from bistochastic.report.subject import Run, number, short
 
 SAID = 600  # letters of a note that are shown
 VERSIONS = ("numpy", "scipy", "scikit-learn", "plotly")

@@ -1,6 +1,6 @@
 """What speaks for the clusters and against them, and what that comes to."""
 
-from bistochastic.views import BORDER, valley
+from bistochastic.report.geometry import BORDER, valley
 
 UNLIKE = 0.3  # an index below which clusters are not what labels tell apart
 WANTED = (

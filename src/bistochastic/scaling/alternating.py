@@ -4,7 +4,7 @@ from itertools import count
 
 from array_api_compat import array_namespace
 
-from bistochastic.scaling.rows import worst_of
+from bistochastic.scaling.residual import worst_of
 
 LOOK = 10  # passes from one look at the row sums to the next
 

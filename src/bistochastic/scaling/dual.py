@@ -25,9 +25,9 @@ from array_api_compat import array_namespace
 
 from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.run import ROUNDING, Run, Status, run
+from bistochastic.scaling.linear_systems import NewtonSystem
 from bistochastic.scaling.newton import NEAR
-from bistochastic.scaling.rows import worst
-from bistochastic.scaling.systems import NewtonSystem
+from bistochastic.scaling.residual import worst
 
 EASY = 4.0  # standard deviation of omega K from which Newton starts without help
 FACTOR = 4.0  # from one omega on the path to the next

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from bistochastic.scaling.rows import worst_of
+from bistochastic.scaling.residual import worst_of
 
 
 def fixed_point(S, u, m=1.0):

@@ -16,9 +16,9 @@ from bistochastic.core.errors import InputError, several
 from bistochastic.core.result import Result
 from bistochastic.core.run import Status, run
 from bistochastic.scaling.dual import Link, path
-from bistochastic.scaling.rows import worst
+from bistochastic.scaling.linear_systems import NewtonSystem
+from bistochastic.scaling.residual import worst
 from bistochastic.scaling.support import SupportReport
-from bistochastic.scaling.systems import NewtonSystem
 
 MOST = {"newton": 200, "alternating": 10_000}  # iterates, by method
 LEAST, LOOKED = 1_000, 6e9  # iterates of the latter; entries that may be looked at

@@ -12,7 +12,7 @@ from bistochastic.core.run import Run, Status, run
 from bistochastic.scaling.alternating import alternating
 from bistochastic.scaling.fixed_point import damped, damped_step, fixed_point
 from bistochastic.scaling.newton import NEAR, newton
-from bistochastic.scaling.rows import worst_of
+from bistochastic.scaling.residual import worst_of
 from bistochastic.scaling.support import SupportReport
 
 # method -> (iterates looked at by default, iterates without progress)

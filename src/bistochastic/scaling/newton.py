@@ -3,8 +3,8 @@
 from array_api_compat import array_namespace
 
 from bistochastic.scaling.fixed_point import damped_step
-from bistochastic.scaling.rows import worst_of
-from bistochastic.scaling.systems import NewtonSystem
+from bistochastic.scaling.linear_systems import NewtonSystem
+from bistochastic.scaling.residual import worst_of
 
 NEAR = 0.9  # largest error of a row sum at which Newton steps begin
 LONGEST = 20.0  # largest change of log u in one step

@@ -7,9 +7,9 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.linalg import LinAlgError, eigh
 
-from bistochastic.components import by_size
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status, run
+from bistochastic.graph.components import by_size
 from bistochastic.spectrum.filtered import filtered
 
 SMALL = 400  # points up to which a dense eigensolver is used

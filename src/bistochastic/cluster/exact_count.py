@@ -1,0 +1,194 @@
+"""Exactly c components: a bracket for lambda, then joins or cuts."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+from bistochastic.cluster.steps import Learned, Step
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.run import Status
+from bistochastic.graph.bridges import BRIDGE, bridges, reunited, sweep
+from bistochastic.graph.components import by_size, components, numbered
+from bistochastic.graph.objective import Objective
+from bistochastic.places.host.csr import Csr
+from bistochastic.spectrum.ky_fan import Embedding, ky_fan
+
+NARROW = 1.02  # a bracket of lambda this tight is not divided any more
+
+
+@dataclass
+class Bracket:
+    """A rule for lambda that grows it, then bisects.
+
+    Attributes
+    ----------
+    start : float
+        The first lambda.
+    growth : float
+        Factor while there are too few components.
+    fixed : bool
+        Whether no penalty can bring a component of the first graph to another.
+    low, high : float or None
+        The last lambda with too few and with too many components.
+    """
+
+    start: float
+    growth: float
+    fixed: bool = False
+    low: float | None = None
+    high: float | None = None
+
+    def after(self, lam, number, c):
+        """Return lambda for the next step, or None if there is none left to try."""
+        if lam == 0:  # of the first graph
+            return None if self.fixed and number > c else self.start
+        if number < c:
+            self.low = lam
+        else:
+            self.high = lam
+        if self.high is None:
+            return lam * self.growth
+        if self.low is None:
+            return lam / self.growth**2
+        if self.high < NARROW * self.low:
+            return None
+        return self.low**0.5 * self.high**0.5
+
+
+def rank(number, c, n):
+    """Prefer too many components, which can be joined, to too few."""
+    return number - c if number >= c else n + c - number
+
+
+def mended(S, links, floor, together=False):
+    """Join components smaller than `floor` to others by their cheapest pairs.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric weights.
+    links : Links
+        Finds cheapest pairs.
+    floor : int
+        Smallest size of a component.
+    together : bool, default=False
+        Whether components in which duplicates of one another lie are joined first.
+
+    Returns
+    -------
+    S : Graph
+        The graph with bridges.
+    pairs : tuple of (int, int)
+        The bridges.
+    """
+    labels, pairs = components(S)[1], []
+    if together and links.twins is not None:
+        pairs, labels = reunited(labels, links.twins)
+    if floor > 1:
+        pairs = pairs + bridges(labels, links, floor=floor)[0]
+    return joined(S, pairs), tuple(pairs)
+
+
+def joined(S, pairs):
+    """Add edges between pairs of points, half as heavy as the heaviest of both rows.
+
+    Parameters
+    ----------
+    S : Graph
+        Symmetric weights.
+    pairs : sequence of (int, int)
+        What to join.
+
+    Returns
+    -------
+    Graph
+        The graph with these edges.
+    """
+    if not pairs:
+        return S
+    i, j = np.array(pairs).T
+    highest = on_cpu(S.highest())
+    return S.joined(i, j, BRIDGE * np.maximum(highest[i], highest[j]))
+
+
+def settled(graph, c, links, floor, scale):
+    """Yield graphs with joins or cuts until one has c components.
+
+    Parameters
+    ----------
+    graph : Learned
+        The graph that lambda gave.
+    c : int
+        Wanted number of components.
+    links : Links
+        Finds cheapest pairs.
+    floor : int
+        Smallest size of a component.
+    scale : callable
+        Finds the diagonal of D.
+
+    Yields
+    ------
+    Learned
+        Doubly stochastic graphs, the last one with c components, or more where nothing
+        is known to join them by.
+    """
+    number, labels = components(graph.S)
+    if number > c:
+        pairs, _ = bridges(labels, links, floor=floor, most=c)
+        graph = _scaled(graph, joined(graph.S, pairs), scale, pairs, "join")
+        number, labels = components(graph.S)
+        yield graph
+    while number < c:
+        graph = _cut(graph, labels, links, floor, scale)
+        number, labels = components(graph.S)
+        yield graph
+
+
+def _cut(graph, labels, links, floor, scale):
+    """Divide the largest component that can be; keep each of its sides together."""
+    twins = np.arange(labels.size) if links.twins is None else links.twins
+    sizes = np.bincount(labels)
+    pairs = np.unique(np.stack([labels, twins]), axis=1)[0]
+    sizes[np.bincount(pairs, minlength=sizes.size) < 2] = 0  # duplicates only
+    index = np.flatnonzero(labels == by_size(graph.S, labels, sizes)[0])
+    groups = numbered(twins[index])
+    part = graph.S.part(index)
+    found = ky_fan(part, 2, np.zeros(index.size, dtype=np.int64))
+    v = on_cpu(found.F)[:, 1]
+    side = sweep(part.entries(0.0), v, min(floor, index.size // 2), groups)
+    sides = labels.copy()
+    sides[index[side]] = labels.max() + 1
+    S = graph.S.cut(sides, sides)
+    pieces = components(S)[1]
+    pairs = []
+    for whole in (index[side], index[~side]):
+        inside = numbered(pieces[whole])
+        if inside.max() > 0:
+            chosen, _ = bridges(inside, links.within(whole), most=1)
+            pairs += [(int(whole[i]), int(whole[j])) for i, j in chosen]
+    kept = [(i, j) for i, j in graph.bridges if sides[i] == sides[j]]
+    made = replace(graph, bridges=tuple(kept))
+    return _scaled(made, joined(S, pairs), scale, pairs, "cut")
+
+
+def _scaled(graph, S, scale, pairs, action):
+    done = scale(S)
+    return replace(
+        graph,
+        S=S.scaled(done.value),
+        u=graph.u * done.value,
+        residual=done.residual,
+        n_products=S.n_products,
+        bridges=(*graph.bridges, *pairs),
+        action=action,
+    )
+
+
+def singletons(n, alpha):
+    """Return the one step of a fit in which every point is a cluster of its own."""
+    graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
+    value = Objective(0.0, float(np.sum(on_cpu(alpha) * np.ones(n))), 0.0)
+    found = Embedding(np.eye(n), np.zeros(n), Status.CONVERGED, 0)
+    return Step(graph, found, 0.0, n, np.arange(n), value)

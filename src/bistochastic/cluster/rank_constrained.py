@@ -1,0 +1,96 @@
+"""Methods as published: the loop of Algorithm 2 with rows of their own, no mapping."""
+
+from functools import partial
+
+import numpy as np
+
+from bistochastic.cluster.ancmm import Penalty, ancmm
+from bistochastic.cluster.base import GraphClusterer, Watch
+from bistochastic.cluster.fit_warnings import limits, missed, uneven, unsolved
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError, several
+from bistochastic.graph.components import components
+from bistochastic.spectrum.ky_fan import ky_fan
+
+
+class RankConstrained(GraphClusterer):
+    """A graph with the rank constraint, its penalty doubled or halved.
+
+    A method gives `_limits`, `_problem`, which makes of the data what the loop needs,
+    `_first`, which learns the first graph, and `_update`, which makes graphs of costs.
+    """
+
+    rate = 2.0  # by which lambda grows or shrinks
+    exact = False
+    _updates = False  # whether a first graph with c components is no result yet
+    _connected = "raise n_neighbors"  # what joins components of the first graph
+
+    def _learn(self, X):
+        n = X.shape[0]
+        if n == 1:
+            raise InputError("n_samples=1, but this method needs neighbors of a point.")
+        c = self._number(X)
+        if c > n:
+            raise InputError(
+                f"n_clusters={c} is larger than the number of points, n_samples={n}."
+            )
+        watch = Watch(self, X)
+        problem = self._problem(X, c)
+        first = self._first(problem)
+        number = components(first.S)[0]
+        if self.strict and number > c:
+            raise InputError(
+                f"The first graph has {several(number, 'component')}, more than "
+                f"n_clusters={c}: {self._connected}, or pass strict=False."
+            )
+        rule = Penalty(self._start(problem), float(self.rate))
+        steps = ancmm(
+            problem.costs,
+            c,
+            first,
+            self._update(problem),
+            alpha=problem.alpha,
+            penalty=rule,
+            rng=self._generator(),
+        )
+        if self._updates:  # the first graph is not the result, whatever it is
+            steps = ((step, left if step.found else n) for step, left in steps)
+        fitted = partial(self._fitted, problem=problem, c=c)
+        watch.begin(int(self.max_iter))
+        step, history = watch.followed(steps, fitted, int(self.max_iter))
+        watch.end()
+        learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
+        said = missed(self, c, step, history) + unsolved(history)
+        said += limits(history, problem.limited) + uneven(self.metric, X)
+        return learned, said + self._remarks(problem)
+
+    def _remarks(self, problem):
+        """Return what else there is to say."""
+        return []
+
+    def _number(self, X):
+        """Return how many clusters are wanted."""
+        return int(self.n_clusters)
+
+    def _start(self, problem):
+        """Return the first lambda."""
+        return problem.mean_alpha if self.penalty is None else float(self.penalty)
+
+    def _fitted(self, step, problem, c):
+        """Return the attributes of an estimator that stops with this step."""
+        graph, labels, found = step.graph, step.labels, step.found
+        if found is None:
+            found = ky_fan(graph.S, c, labels, rng=self._generator())
+        return {
+            "labels_": labels,
+            "affinity_matrix_": graph.S.entries(0.0),
+            "embedding_": on_cpu(found.F),
+            "n_components_": step.number,
+            "n_clusters_": int(labels.max()) + 1,
+            "n_neighbors_": problem.k,
+            "alpha_": on_cpu(problem.alpha) * np.ones(labels.size),
+            "penalty_": step.lam,
+            "converged_": step.number == c,
+            "_points": problem.points,
+            "_n_others": problem.k,
+        }

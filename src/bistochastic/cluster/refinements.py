@@ -1,0 +1,103 @@
+"""Beyond the paper: problems whose rows are made of better targets or costs."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from bistochastic.core.arrays import on_cpu
+from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
+from bistochastic.graph.simplex import largest_alpha
+from bistochastic.places.candidates import of_affinities
+
+FLAT = 3.0  # intrinsic dimension up to which "auto" is "triangles"
+
+
+def refined(problem, way, making):
+    """Return the problem refined as `ANCMM` says, and the name of the refinement.
+
+    Parameters
+    ----------
+    problem : Problem
+        The paper's.
+    way : {"auto", "triangles", "local", None}
+        The parameter `refine`.
+    making : Making
+        Makes graphs.
+
+    Returns
+    -------
+    problem : Problem
+        With unit rows of F, unless the way is None.
+    way : {"triangles", "local", None}
+        What was done.
+    """
+    if way == "auto":
+        way = _fitting(problem, making)
+    if way == "local":
+        return _locally_scaled(problem, making.self_neighbor is True), way
+    if way == "triangles":
+        return _supported(problem, making), way
+    return problem, way
+
+
+def _fitting(problem, making):
+    """Choose by the dimension that the neighbors of the points fill."""
+    if making.affine or problem.costs is None:
+        return "triangles"
+    loops = making.self_neighbor is True
+    table = problem.all_costs.table(problem.k + 1)
+    inverse = on_cpu(table.reduce(partial(dimension, loops=loops)))
+    known = np.isfinite(inverse)
+    flat = not known.any() or FLAT * inverse[known].mean() >= 1.0
+    return "triangles" if flat else "local"
+
+
+def _supported(problem, making):
+    """Take as target the first graph with its triangles weighed; rows stay near it."""
+    first = making.first(problem)
+    S = triangles(first.S)
+    done = making.scale(S)
+    A = S.scaled(done.value)
+    costs = _tables(problem.all_costs, A)
+    graph = replace(
+        first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
+    )
+    return replace(
+        problem, all_costs=costs, costs=costs, alpha=0.5, given=graph, unit=True
+    )
+
+
+def _tables(costs, A):
+    """Return costs whose rows, at first, are those of A."""
+    if hasattr(A, "parts"):  # it does not leave its device
+        return costs.beside(A.parts())
+    return costs.beside(of_affinities(A.entries(0.0), loops=True).costs.parts)
+
+
+def _locally_scaled(problem, loops):
+    """Measure costs by the scale around each point, and divide them by 2 alpha_i."""
+    table = problem.all_costs.table(problem.k + 1)
+    scales = local_scales(table.reduce(partial(nth_cost, loops=loops)))
+    costs = table.remade(_rescaled, scales)
+    alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
+    proper = alphas > 0
+    alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)
+    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), costs.vector(alphas))
+    return replace(
+        problem,
+        all_costs=costs,
+        costs=costs.closest(problem.k),
+        alpha=0.5,
+        unit=True,
+    )
+
+
+def _rescaled(rows, columns, values, scales):
+    """Divide costs by the scales of both ends, and put them in order again."""
+    xp = array_namespace(values)
+    values = values / scales[rows][:, None] / scales[columns]
+    order = xp.argsort(values, axis=1, stable=True)
+    values = xp.take_along_axis(values, order, axis=1)
+    return xp.take_along_axis(columns, order, axis=1), values

@@ -1,0 +1,1 @@
+"""The nearest neighbors of points: exact, or most of them."""

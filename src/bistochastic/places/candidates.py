@@ -1,0 +1,294 @@
+"""From points, distances or affinities to the costs of candidates."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from array_api_compat import array_namespace
+from array_api_compat import device as where
+from scipy.sparse import csr_array, issparse
+
+from bistochastic.core.errors import InputError, NotSymmetricError
+from bistochastic.core.protocols import Costs
+from bistochastic.graph.components import components
+from bistochastic.neighbors.choose import neighbors_of
+from bistochastic.neighbors.exact import squared_distances
+from bistochastic.places.host.csr import compiled
+from bistochastic.places.tables import DenseCosts, Part, Pattern, TableCosts, parts
+
+ALL = 4096  # points up to which the costs of all pairs are held
+WIDE = 4  # times n_neighbors: how many candidates stand for all of more points
+ZERO = 1e-6  # of the largest distance: what a diagonal of zeros may be off
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Costs to cluster by.
+
+    Attributes
+    ----------
+    costs : Costs
+        At least k + 1 candidates of each point, the point itself included if it counts.
+    limited : int
+        If all are wanted and some were left out, how many there are of each; else 0.
+    recall : float
+        Which share of the nearest they are, on a sample.
+    """
+
+    costs: Costs
+    limited: int = 0
+    recall: float = 1.0
+
+
+def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact", device=None):
+    """Choose the candidates of points by their squared distances, Eq. (6).
+
+    Parameters
+    ----------
+    points : Points
+        The points.
+    k : int
+        Number of neighbors.
+    wanted : int or None
+        Number of candidates, at least k; None for all.
+    loops : bool
+        Whether a point is its own candidate, at cost 0.
+    n_jobs : int, optional
+        Threads of the search.
+    neighbors : str or float, default="exact"
+        Which search, as `neighbors_of` takes it.
+    device : Device, optional
+        Where points on a device lie.
+
+    Returns
+    -------
+    Candidates
+        All pairs up to ALL points if all are wanted, else a table.
+    """
+    n = points.X.shape[0]
+    if wanted is None and n <= ALL:
+        return Candidates(_all_pairs(squared_distances(points.host()), loops))
+    others = _others(n, k, wanted, loops)
+    if device is None:
+        fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
+        found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
+    else:
+        found = device.neighbors(points, others, neighbors)
+    columns, costs = found.columns, found.costs
+    xp = array_namespace(costs)
+    rows = xp.arange(n, dtype=columns.dtype, device=where(costs))
+    if loops:
+        columns = xp.concat([rows[:, None], columns], axis=1)
+        costs = xp.concat([xp.zeros_like(costs[:, :1]), costs], axis=1)
+    table = TableCosts([Part(rows, columns, costs, Pattern(columns))], n)
+    left_out = wanted is None and others < n - 1
+    limited = columns.shape[1] if left_out else 0
+    return Candidates(table, limited, found.recall)
+
+
+def on_cluster(points, k, wanted, *, loops, neighbors, cluster):
+    """Choose the candidates of points that lie on workers, where they lie.
+
+    Parameters
+    ----------
+    points : BlockPoints
+        The points.
+    k, wanted, loops, neighbors
+        As for `of_points`.
+    cluster : Cluster
+        Where they lie.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = points.layout.n
+    others = n - 1 if wanted is None and n <= ALL else _others(n, k, wanted, loops)
+    costs, recall = cluster.candidates(points, others, neighbors, loops)
+    left_out = wanted is None and others < n - 1
+    return Candidates(costs, others + loops if left_out else 0, recall)
+
+
+def _others(n, k, wanted, loops):
+    """Return how many other points are candidates of each."""
+    number = max(k + 1, WIDE * k if wanted is None else wanted) - loops
+    return min(number, n - 1)
+
+
+def of_distances(D, *, loops):
+    """Take a square array of distances; they are squared.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Symmetric, finite, non-negative, with a diagonal of zeros.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Candidates
+        All pairs.
+    """
+    largest = D.max(initial=0.0)
+    worst = np.abs(D - D.T)
+    if worst.max(initial=0.0) > ZERO * largest:
+        i, j = divmod(int(worst.argmax()), D.shape[0])
+        raise NotSymmetricError(
+            f"The distances are not symmetric: X[{i}, {j}] = {D[i, j]:.6g} but "
+            f"X[{j}, {i}] = {D[j, i]:.6g}. Eq. (6) needs a distance; pass "
+            "(X + X.T) / 2, or a sparse matrix if the rows list the candidates of each "
+            "point."
+        )
+    if np.abs(np.diagonal(D)).max() > ZERO * largest:
+        i = int(np.abs(np.diagonal(D)).argmax())
+        raise InputError(
+            f"X[{i}, {i}] = {D[i, i]:.6g}, but the distance of a point to itself is 0. "
+            'If X holds similarities, use metric="affinity".'
+        )
+    made = squares(D)
+    return Candidates(_all_pairs(made, loops))
+
+
+def squares(D):
+    """Return the squared distances of a checked array, with a diagonal of zeros."""
+    made = squared(D / 2 + D.T / 2)
+    np.fill_diagonal(made, 0.0)
+    return made
+
+
+def of_table(D, *, loops):
+    """Take a sparse matrix of distances: row i lists the candidates of i.
+
+    Parameters
+    ----------
+    D : sparse matrix of shape (n, n)
+        Distances, as KNeighborsTransformer makes them: a stored zero is a duplicate,
+        what is not stored is no candidate. They are squared.
+    loops : bool
+        Whether a point is its own candidate.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = D.shape[0]
+    D = csr_array(D)
+    if not D.has_canonical_format:
+        D = D.copy()
+        D.sum_duplicates()
+    rows = np.repeat(np.arange(n), np.diff(D.indptr))
+    others = rows != D.indices
+    stored = D.data[others]
+    if stored.size and stored.min() == stored.max() > 0:
+        raise InputError(
+            f"All stored distances are {stored[0]:g}. If they only say who is whose "
+            'neighbor, pass distances (mode="distance"), or the graph with '
+            'metric="affinity".'
+        )
+    i, j, costs = rows[others], D.indices[others], squared(D.data[others])
+    if loops:
+        i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
+        costs = np.concatenate([np.full(n, -1.0), costs])  # first of all
+    order = np.lexsort((j, costs, i))
+    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n, loops), n))
+
+
+def of_affinities(A, *, loops):
+    """Take a doubly stochastic graph: the costs whose rows, at first, are its own.
+
+    With :math:`d_{ij} = -a_{ij}` on the pattern of A and alpha = 1/2, the solution of
+    Eq. (14) without the penalty is :math:`s_i = a_i`.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Doubly stochastic.
+    loops : bool
+        Whether a point may keep its weight for itself.
+
+    Returns
+    -------
+    Candidates
+        A table.
+    """
+    n = A.shape[0]
+    i = np.repeat(np.arange(n), np.diff(A.indptr))
+    kept = np.ones(i.size, dtype=bool) if loops else i != A.indices
+    i, j, costs = i[kept], A.indices[kept], -A.data[kept]
+    order = np.lexsort((j, costs, i))
+    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n), n))
+
+
+def fewest(X, *, loops, pairs):
+    """Find the point with the fewest candidates.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Points, or distances.
+    loops : bool
+        Whether a point is its own candidate.
+    pairs : bool
+        Whether X holds distances.
+
+    Returns
+    -------
+    number : int
+        How many it has, itself included if it counts.
+    row : int
+        Which one.
+    """
+    n = X.shape[0]
+    if not (pairs and issparse(X)):
+        return n - 1 + loops, 0
+    X = csr_array(X)
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    others = np.bincount(rows[X.indices != rows], minlength=n)
+    row = int(others.argmin())
+    return int(others[row]) + loops, row
+
+
+def distinct(costs):
+    """Return how many points there are if duplicates, at cost 0, count once.
+
+    Parameters
+    ----------
+    costs : Costs
+        Costs of candidates.
+
+    Returns
+    -------
+    int
+        The number.
+    """
+    return components(costs.weigh(_equal).symmetrized())[0]
+
+
+def _equal(m):
+    return array_namespace(m).astype(m == 0, m.dtype)
+
+
+def _all_pairs(D, loops):
+    if not loops:
+        np.fill_diagonal(D, np.inf)
+    return DenseCosts(D)
+
+
+def squared(distances):
+    """Return the squares of distances, or say that they overflow."""
+    with np.errstate(over="ignore"):
+        squares = distances**2
+    if distances.size and distances.max() > 0 == squares.max():
+        raise InputError(
+            "The distances are so small that their squares vanish. Multiply X by a "
+            "number first."
+        )
+    if not np.isfinite(squares).all():
+        raise InputError(
+            "The distances are so large that their squares overflow. Divide X by a "
+            "number first."
+        )
+    return squares

@@ -1,0 +1,388 @@
+"""Where a fit runs whose data lie on a Dask cluster."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bistochastic.core.errors import InputError, InputTypeError, MissingError
+from bistochastic.neighbors.descent import leaves
+from bistochastic.places.dask_workers import search as block_search
+from bistochastic.places.dask_workers.bridges import BlockLinks, BlockPoints
+from bistochastic.places.dask_workers.client import Recorder
+from bistochastic.places.dask_workers.tables import BlockCosts, Pattern, Table
+from bistochastic.places.dask_workers.vectors import Layout
+from bistochastic.places.tables import Part
+from bistochastic.places.torch_device.device import Device
+
+Made = TypeVar("Made")
+VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
+BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
+FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
+ROWS = 2_000_000  # of a block, at most, if chunks are as small
+REAL = "fiub"  # kinds of NumPy's numbers that can be used
+SAMPLE = 20_000  # rows that tell what all are like
+
+
+def is_collection(X: Any) -> bool:
+    """Tell whether X is a Dask collection."""
+    if not hasattr(X, "__dask_graph__"):
+        return False
+    return X.__dask_graph__() is not None  # None: it could be one, and is not
+
+
+def is_distributed(X: Any) -> bool:
+    """Tell whether X is a Dask collection, or an array in a chunked store."""
+    if is_collection(X):
+        return True
+    return type(X).__module__.split(".")[0] == "zarr" and hasattr(X, "chunks")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Points in blocks on workers, checked.
+
+    Attributes
+    ----------
+    layout : Layout
+        Which rows lie where.
+    blocks : list of Future
+        Arrays of doubles.
+    d : int
+        Number of columns.
+    """
+
+    layout: Layout
+    blocks: list[Any]
+    d: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return self.layout.n, self.d
+
+    def sample(self) -> np.ndarray:
+        """Return some rows, fetched."""
+        layout = self.layout
+        return block_search.sample(layout.client, self.blocks, layout.sizes, SAMPLE)
+
+    def fetched(self) -> np.ndarray:
+        """Return all rows, fetched."""
+        return np.concatenate(self.layout.gather(self.blocks))
+
+
+class Cluster:
+    """A Dask cluster, as a fit sees it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The active client.
+    device : str, optional
+        The device of every worker that tasks may compute on.
+    """
+
+    def __init__(self, client: Any, device: str | None = None) -> None:
+        self._client: Any = Recorder(client, device)
+        self._device = device
+        self._caller = dask_setting(VECTORS, "workers", "caller") == "caller"
+        self.chunks: tuple[int, ...] = ()
+
+    @classmethod
+    def active(cls, device: Any = None) -> "Cluster":
+        """Find the client that is active, or say that there is none."""
+        if find_spec("distributed") is None:
+            raise MissingError(
+                "X is a Dask collection, which needs dask and distributed: "
+                "pip install 'bistochastic[dask]'"
+            )
+        from distributed import default_client
+
+        try:
+            client = default_client()
+        except ValueError:
+            raise InputError(
+                "X lies in Dask, but no client is active. Make one, as by `from "
+                "distributed import Client; client = Client()`, or pass X.compute()."
+            ) from None
+        if client.asynchronous:
+            raise InputError(
+                "The active Dask client is asynchronous; make one with "
+                "asynchronous=False."
+            )
+        made = cls(client, None if device is None else str(device))
+        if device is not None:
+            _check_device(made._client, str(device))
+        return made
+
+    def rows(self, X: Any) -> Rows:
+        """Check points and start to load them; nothing is fetched."""
+        X = _array(X)
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise InputError(
+                f"X has shape {X.shape}; a row for each point and a column for each "
+                "feature are needed, and at least one of both."
+            )
+        if X.dtype.kind not in REAL:
+            raise InputTypeError(
+                f"X has element type {X.dtype}; real numbers are needed. Convert it "
+                "first, as in X.astype(float)."
+            )
+        X = as_declared(X, "X", np.ndarray)
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        given, layout = self.loaded(X)
+        blocks = layout.each("points", _checked, given)
+        seen = layout.gather(layout.each("points", _seen, blocks))
+        sizes = [size for size, _ in seen]
+        layout = self.layout(sizes)
+        self.chunks = tuple(sizes)
+        if layout.n == 0:
+            raise InputError("X has no rows; at least one point is needed.")
+        for start, (_, bad) in zip(layout.starts, seen, strict=False):
+            if bad is not None:
+                i, j, value = bad
+                raise InputError(
+                    f"X[{start + i}, {j}] is {value}: Input X contains NaN or "
+                    "infinity. Impute it, or leave such rows out."
+                )
+        return self._joined(Rows(layout, blocks, X.shape[1]))
+
+    def _joined(self, X: Rows) -> Rows:
+        """Join chunks side by side to as many blocks as there are threads, or more.
+
+        What blocks say to one another takes longer than what they do, if they are
+        small.
+        """
+        sizes = X.layout.sizes
+        wanted = dask_setting(BLOCKS, "auto", "chunks")
+        if wanted == "chunks":
+            return X
+        threads = sum(self._client.nthreads().values())
+        number = max(threads, -(-X.layout.n // ROWS))
+        if sum(size > 0 for size in sizes) <= number:
+            return X
+        middle = X.layout.starts[:-1] + np.array(sizes) / 2
+        group = np.minimum(middle * number // X.layout.n, number - 1).astype(int)
+        group = np.unique(group, return_inverse=True)[1]
+        layout = self.layout(np.bincount(group, sizes).astype(int))
+        blocks = [
+            layout.submit("joined", k, _stacked,
+                          *(X.blocks[at] for at in np.flatnonzero(group == k)))
+            for k in range(len(layout))
+        ]  # fmt: skip
+        return Rows(layout, blocks, X.d)
+
+    def loaded(self, X: Any) -> tuple[list[Any], Layout]:
+        """Start to load the chunks of a Dask array that has one in a row."""
+        layout = self.layout([0] * X.numblocks[0])
+        given = self._client.compute([row.ravel()[0] for row in X.to_delayed()])
+        self._client.wait(given)  # the scheduler takes a graph later than a task
+        return given, layout
+
+    def layout(self, sizes: Any) -> Layout:
+        """Return blocks of so many rows."""
+        return Layout(self._client, sizes, caller=self._caller)
+
+    def ordered(self, X: Rows) -> tuple[Rows, np.ndarray]:
+        """Move points so that neighbors mostly lie in the same block."""
+        blocks, numbers, sizes = block_search.divided(
+            self._client, X.blocks, X.layout.sizes, self._parts(X)
+        )
+        layout = self.layout(sizes)
+        both = layout.each("ordered", _inside, blocks, numbers)
+        blocks = layout.each("ordered", operator.getitem, both, 0)
+        numbers = layout.each("ordered", operator.getitem, both, 1)
+        return Rows(layout, blocks, X.d), np.concatenate(layout.gather(numbers))
+
+    def _parts(self, X: Rows) -> int:
+        return max(1, sum(size > 0 for size in X.layout.sizes))
+
+    def points(self, X: Rows, metric: Any) -> BlockPoints:
+        """Make points ready for distances."""
+        layout = X.layout
+        made = block_search.centered(self._client, X.blocks, layout.sizes, metric)
+        return BlockPoints(layout, made)
+
+    def candidates(
+        self, points: BlockPoints, m: int, how: Any, loops: bool
+    ) -> tuple[BlockCosts, float]:
+        """Find the m nearest other points of every point, or most of them."""
+        layout = points.layout
+        dear = 0.0
+        if self._device is not None:  # they compare faster than others make lists
+            from bistochastic.places.torch_device.search import DEAR
+
+            dear = DEAR * len(self._client.nthreads())
+        found, recall = block_search.neighbors(
+            self._client, points.blocks, layout.sizes, m, how, dear
+        )
+        starts = [int(start) for start in layout.starts[:-1]]
+        tables = layout.each("tables", _table, found, starts, loops)
+        return BlockCosts(layout, tables, Pattern(layout, tables)), recall
+
+    def links(self, costs: BlockCosts, points: BlockPoints) -> BlockLinks:
+        """Return what finds bridges."""
+        return BlockLinks.of(costs, points)
+
+    def patiently(self, made: Callable[[], Made]) -> Made:
+        """Return what a function makes; if it is broken off, free the workers."""
+        from bistochastic.places.dask_workers.worker_memory import keeping
+
+        try:
+            freed = dask_setting(FREED, "kept", "returned") == "kept"
+            with keeping(self._client, freed=freed):
+                return made()
+        except BaseException:
+            self._client.free()
+            raise
+
+    def labels(self, values: np.ndarray) -> Any:
+        """Return labels as a Dask array in the chunks of X."""
+        import dask.array as da
+
+        return da.from_array(values, chunks=(self.chunks,))
+
+
+def _check_device(client: Any, name: str) -> None:
+    """Raise if a worker cannot compute on a device."""
+    Device.named("cpu")  # the caller needs torch, too
+    for worker, why in client.run(_unfit, name, on_error="return").items():
+        if isinstance(why, OSError):  # the worker is gone, and asked for nothing more
+            continue
+        if isinstance(why, Exception):
+            raise why
+        if why is not None:
+            raise InputError(
+                f"The Dask worker {worker} cannot compute on this device. {why}"
+            )
+
+
+def _unfit(name: str) -> str | None:
+    """Return why a worker cannot compute on a device; None if it can."""
+    try:
+        Device.named(name)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def dask_setting(name: str, *allowed: str) -> str:
+    """Return what a setting of Dask is; by default the first that is allowed."""
+    import dask
+
+    value = dask.config.get(name, allowed[0])
+    if value not in allowed:
+        raise InputError(
+            f"The Dask setting {name} is {value!r}; it must be "
+            f"{' or '.join(map(repr, allowed))}."
+        )
+    return str(value)
+
+
+def _stacked(*blocks: np.ndarray) -> np.ndarray:
+    return np.concatenate(blocks)
+
+
+def _array(X: Any) -> Any:
+    """Return a Dask array."""
+    import dask.array as da
+
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(X, "to_dask_array"):  # a data frame
+        return X.to_dask_array()
+    if hasattr(X, "chunks"):
+        return da.from_array(X, chunks=X.chunks)
+    raise InputTypeError(
+        f"X is a Dask {type(X).__name__}; Dask arrays and data frames can be used. A "
+        "bag is one after to_dataframe()."
+    )
+
+
+def as_declared(X: Any, name: str, *kinds: Any) -> Any:
+    """Return a Dask array whose blocks are looked at when they are read.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+        Two columns of chunks or more are allowed, and unknown numbers of rows.
+    name : str
+        What it is called in messages.
+    *kinds : type
+        What blocks may be; by default anything but masked.
+
+    Returns
+    -------
+    dask.array.Array
+        The same; a block of another kind, element type or shape than X says raises.
+    """
+    _check_kind(X._meta, name, kinds)
+    return X.map_blocks(_as_declared, name, kinds, dtype=X.dtype, meta=X._meta)
+
+
+def _as_declared(block: Any, name: str, kinds: Any, block_info: Any = None) -> Any:
+    _check_kind(block, name, kinds)
+    told = block_info[None]
+    shape, declared = np.shape(block), told["chunk-shape"]
+    known = [
+        size if np.isnan(wanted) else wanted
+        for size, wanted in zip(shape, declared, strict=False)
+    ]
+    if len(shape) != len(declared) or list(shape) != known:
+        raise InputError(
+            f"Block {told['chunk-location']} of {name} has shape {shape}, but the "
+            f"chunks of {name} say {declared}. Make the two agree, as by `chunks` of "
+            "map_blocks or `shape` of from_delayed."
+        )
+    dtype = getattr(block, "dtype", told["dtype"])
+    if told["dtype"].kind in REAL and dtype.kind not in REAL:
+        raise InputTypeError(
+            f"Block {told['chunk-location']} of {name} has element type {dtype}, "
+            f"and real numbers are needed; {name} says {told['dtype']}."
+        )
+    return block
+
+
+def _check_kind(block: Any, name: str, kinds: Any) -> None:
+    """Refuse blocks of kinds that would lose something."""
+    if isinstance(block, np.ma.MaskedArray):
+        raise InputTypeError(
+            f"The chunks of {name} are masked. Fill them, as by da.ma.filled."
+        )
+    if kinds and not isinstance(block, kinds):
+        raise InputTypeError(
+            f"The chunks of {name} are of {type(block).__name__}; points are dense. "
+            "Make NumPy arrays of them, as by map_blocks."
+        )
+
+
+def _checked(block: Any) -> np.ndarray:
+    """Return points as doubles in rows."""
+    return np.ascontiguousarray(block, dtype=np.float64)
+
+
+def _inside(block: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put neighbors close by one another, so that loops over edges find them soon."""
+    order = leaves(block) if len(block) else np.empty(0, int)
+    return block[order], numbers[order]
+
+
+def _seen(block: np.ndarray) -> tuple[int, Any]:
+    """Return the number of rows, and where the first is that is not a number."""
+    bad = np.argwhere(~np.isfinite(block))
+    if not bad.size:
+        return len(block), None
+    i, j = bad[0]
+    return len(block), (int(i), int(j), float(block[i, j]))
+
+
+def _table(found: Any, first: int, loops: bool) -> Table:
+    columns, costs = found
+    rows = np.arange(len(columns))
+    if loops:
+        columns = np.concatenate([rows[:, None] + first, columns], axis=1)
+        costs = np.concatenate([np.zeros((len(rows), 1)), costs], axis=1)
+    return Table.of([Part(rows, columns, costs)], first, len(rows))

@@ -1,0 +1,1 @@
+"""The machine itself: NumPy and SciPy, with compiled loops."""

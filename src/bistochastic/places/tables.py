@@ -1,0 +1,440 @@
+"""Costs and row weights: one array for all pairs, or a table of candidates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_torch_array
+from scipy.sparse import csr_array
+
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError
+from bistochastic.places.host.csr import Csr, compiled
+from bistochastic.places.host.dense import FEW, Dense
+
+TILE = 1 << 19  # numbers made in one go
+
+
+class DenseCosts:
+    """Costs of all pairs, or weights, in one array of any namespace.
+
+    Parameters
+    ----------
+    M : array of shape (n, n)
+        Costs, infinite where j is no candidate of i; or weights.
+    """
+
+    def __init__(self, M: Any) -> None:
+        self._M = M
+        self._xp = array_namespace(M)
+        self.n: int = M.shape[0]
+        self._graph = table_graph(M)
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` in the type and on the device of the costs."""
+        return self._xp.asarray(values, dtype=self._M.dtype, device=device(self._M))
+
+    def plus(self, lam: float, F: Any) -> Self:
+        """Return m_ij + lam |f_i - f_j|^2."""
+        sizes = self._xp.vecdot(F, F)
+        out = F @ F.T
+        out *= -2.0
+        out += sizes[:, None]
+        out += sizes[None, :]
+        out = self._xp.clip(out, 0.0, None)
+        out *= lam
+        out += self._M
+        loops = self._xp.eye(self.n, dtype=self._xp.bool, device=device(self._M))
+        return type(self)(self._xp.where(loops, self._M, out))
+
+    def closest(self, m: int) -> Self:
+        """Return the m cheapest candidates of each row, the point itself first."""
+        xp = self._xp
+
+        def keep(costs: Any, rows: Any) -> Any:
+            places = xp.arange(self.n, device=device(costs))
+            loops = (places[None, :] == rows[:, None]) & xp.isfinite(costs)
+            order = xp.argsort(xp.where(loops, -xp.ones_like(costs), costs), axis=1)
+            kept = xp.argsort(order, axis=1) < m
+            return xp.where(kept, costs, xp.full_like(costs, xp.inf))
+
+        return self.weigh(keep, xp.arange(self.n, device=device(self._M)))
+
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> Self:
+        """Return what `rule` makes of the rows, a tile of them at a time."""
+        return type(self)(self.reduce(rule, *aligned, *(other._M for other in beside)))
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return what `rule` makes of each row."""
+        return self._xp.concat(
+            [
+                rule(self._M[tile, :], *(other[tile, ...] for other in aligned))
+                for tile in tiles(self.n, self.n)
+            ]
+        )
+
+    def native(self) -> Any:
+        """Return the array."""
+        return self._M
+
+    def beside(self, parts: Any) -> Any:
+        """Return other costs as tables, of NumPy arrays or such as these."""
+        return self.table(1).beside(parts)
+
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates (None for all in order) and costs, on the CPU."""
+        return [(np.arange(self.n), None, on_cpu(self._M))]
+
+    def table(self, m: int) -> "TableCosts":
+        """Return the m cheapest candidates of each row as a table, loops first."""
+        xp, M = self._xp, self._M
+        rows = xp.arange(self.n, device=device(M))
+        loops = (rows[:, None] == rows[None, :]) & xp.isfinite(M)
+        ranked = xp.where(loops, -xp.ones_like(M), M)
+        columns = xp.argsort(ranked, axis=1, stable=True)[:, :m]
+        values = xp.take_along_axis(M, columns, axis=1)
+        return TableCosts([Part(rows, columns, values)], self.n, self._graph)
+
+    def dot(self, rows: Self, u: Any = None) -> float:
+        """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
+        kept = self._xp.where(rows._M > 0, self._M, self._xp.zeros_like(self._M))
+        kept *= rows._M
+        return float(self._xp.sum(kept) if u is None else u @ (kept @ u))
+
+    def scores(self, alpha: float) -> Dense:
+        """Return -m_ij / (2 alpha), symmetric where one side has no candidate."""
+        xp = self._xp
+        least = xp.minimum(self._M, self._M.T)
+        both = xp.isfinite(self._M) & xp.isfinite(self._M.T)
+        mean = xp.where(both, self._M / 2 + self._M.T / 2, least)
+        return Dense(mean * (-0.5 / alpha))
+
+    def symmetrized(self) -> Dense | Csr:
+        """Return (S + S') / 2, of NumPy arrays in compressed rows if it is sparse."""
+        S = self._M / 2 + self._M.T / 2
+        if isinstance(S, np.ndarray) and FEW * np.count_nonzero(S) < S.size:
+            return Csr(csr_array(S))
+        return Dense(S)
+
+    def moved(self, u: Any) -> float:
+        """Return the squared norm of DSD - S."""
+        gap = u[:, None] * u[None, :]
+        gap -= 1.0
+        gap *= self._M
+        return float(self._xp.sum(gap * gap))
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared weights."""
+        return float(self._xp.sum(self._M * self._M))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    rows : array of int of shape (r,)
+        Which rows.
+    columns : array of int of shape (r, m)
+        The candidates of each, the cheapest first.
+    values : array of shape (r, m)
+        Their costs or weights; rows with fewer candidates end with infinite costs.
+    pattern : Pattern or None
+        The entries of the table and its mirror image, if it has all rows in order and
+        no candidate twice.
+    """
+
+    rows: Any
+    columns: Any
+    values: Any
+    pattern: Any = None
+
+
+def table_graph(values: Any) -> Any:
+    """Return the holder of graphs that are made of tables of such arrays."""
+    if is_torch_array(values):
+        from bistochastic.places.torch_device.csr import TorchCsr
+
+        return TorchCsr
+    return Csr
+
+
+class TableCosts:
+    """Costs, or weights, of few candidates a point, in parts of equal width.
+
+    Never n x n: rows with many more candidates than others make a part of their own.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        NumPy or torch arrays; every row stands in one part.
+    n : int
+        Number of points.
+    graph : type
+        The holder of what is symmetrized; it has the class methods `symmetrized` and
+        `averaged` of `Csr`, and `halves` if parts have patterns.
+    tile : int, optional
+        How many numbers are made in one go.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], n: int, graph: Any = Csr, tile: int = TILE
+    ) -> None:
+        self.parts = tuple(parts)
+        self.n = n
+        self._graph = graph
+        self._tile = tile
+        self._xp = array_namespace(self.parts[0].values)
+
+    def vector(self, values: Any) -> Any:
+        """Return `values` in the type and on the device of the costs."""
+        first = self.parts[0].values
+        return self._xp.asarray(values, dtype=first.dtype, device=device(first))
+
+    def plus(self, lam: float, F: Any) -> Self:
+        """Return m_ij + lam |f_i - f_j|^2, by tiles of rows."""
+        return self._each(
+            lambda part: part.values + lam * self._distances(F, part.rows, part.columns)
+        )
+
+    def closest(self, m: int) -> Self:
+        """Return the first m candidates of each row."""
+        return self._with(
+            self._narrow(part, m) if m < part.columns.shape[1] else part
+            for part in self.parts
+        )
+
+    @staticmethod
+    def _narrow(part: Part, m: int) -> Part:
+        columns = part.columns[:, :m]
+        pattern = None if part.pattern is None else Pattern(columns)
+        return Part(part.rows, columns, part.values[:, :m], pattern)
+
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates and costs of each part."""
+        return [(part.rows, part.columns, part.values) for part in self.parts]
+
+    def table(self, m: int) -> Self:
+        """Return the first m candidates of each row."""
+        return self.closest(m)
+
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> Self:
+        """Return what `rule` makes of the rows, a tile of them at a time."""
+        tables = zip(self.parts, *(other.parts for other in beside), strict=True)
+        return self._with(
+            replace(part, values=self._by_tiles(rule, part, aligned, others))
+            for part, *others in tables
+        )
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return what `rule` makes of each row."""
+        xp = self._xp
+        made = [self._by_tiles(rule, part, aligned) for part in self.parts]
+        order = xp.argsort(xp.concat([part.rows for part in self.parts]))
+        return xp.concat(made)[order]
+
+    def dot(self, rows: Self, u: Any = None) -> float:
+        """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
+        xp = self._xp
+
+        def rule(costs: Any, weights: Any, scales: Any = 1.0) -> Any:
+            return xp.where(weights > 0, costs, 0.0) * weights * scales
+
+        return self._summed(rule, rows, u=u)
+
+    def scores(self, alpha: float) -> Any:
+        """Return -m_ij / (2 alpha) for candidates of either side."""
+        i, j, values = self._entries(self._xp.isfinite)
+        return self._graph.averaged(i, j, values * (-0.5 / alpha), self.n)
+
+    def symmetrized(self) -> Any:
+        """Return (S + S') / 2 of the positive weights."""
+        part = self.parts[0]
+        if len(self.parts) == 1 and part.pattern is not None:
+            return self._graph.halves(part.pattern, part.values)
+        return self._graph.symmetrized(*self._entries(lambda w: w > 0), self.n)
+
+    def moved(self, u: Any) -> float:
+        """Return the squared norm of DSD - S."""
+        return self._summed(lambda weights, uu: ((uu - 1.0) * weights) ** 2, u=u)
+
+    def sq_norm(self) -> float:
+        """Return the sum of the squared weights."""
+        return self._summed(lambda values: values**2)
+
+    def remade(self, rule: Callable[..., Any], *along: Any) -> Self:
+        """Return the table with columns and values that `rule` makes of each part.
+
+        It may pick from the vectors `along` by rows and columns.
+        """
+        parts = []
+        for part in self.parts:
+            columns, values = rule(part.rows, part.columns, part.values, *along)
+            pattern = None if part.pattern is None else Pattern(columns, once=True)
+            parts.append(Part(part.rows, columns, values, pattern))
+        return self._with(parts)
+
+    def beside(self, parts: Any) -> Self:
+        """Return other costs in the way of these, of NumPy arrays or such as these."""
+        first, xp = self.parts[0].values, self._xp
+        to = {"device": device(first)}
+        return self._with(
+            Part(
+                xp.asarray(part.rows, **to),
+                xp.asarray(part.columns, **to),
+                xp.asarray(part.values, dtype=first.dtype, **to),
+            )
+            for part in parts
+        )
+
+    def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
+        """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""
+        total = 0.0
+        for parts in zip(self.parts, *(other.parts for other in others), strict=True):
+            first = parts[0]
+            rows, width = first.values.shape
+            for tile in tiles(rows, width, self._tile):
+                given = [part.values[tile] for part in parts]
+                if u is not None:
+                    given.append(u[first.rows[tile]][:, None] * u[first.columns[tile]])
+                total += float(self._xp.sum(rule(*given)))
+        return total
+
+    def _by_tiles(
+        self, rule: Callable[..., Any], part: Part, aligned: Any, others: Any = ()
+    ) -> Any:
+        width = part.values.shape[1]
+        return self._xp.concat(
+            [
+                rule(
+                    part.values[tile],
+                    *(a[part.rows[tile]] for a in aligned),
+                    *(other.values[tile] for other in others),
+                )
+                for tile in tiles(part.values.shape[0], width, self._tile)
+            ]
+        )
+
+    def _distances(self, F: Any, rows: Any, columns: Any) -> Any:
+        """Return |f_i - f_j|^2 for the candidates j of each row i."""
+        if isinstance(F, np.ndarray):
+            body = compiled(distances, columns.size, "ON_TABLES")
+            return body(F, rows, columns)
+        body = distances
+        if hasattr(self._graph, "on_tables"):
+            body = self._graph.on_tables(distances, F)
+        return body(F, rows, columns, self._tile)
+
+    def _entries(self, kept: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+        """Return row, column and value of the entries that `kept` accepts."""
+        xp = self._xp
+        found = []
+        for part in self.parts:
+            which = kept(part.values)
+            rows = xp.broadcast_to(part.rows[:, None], part.columns.shape)
+            found.append((rows[which], part.columns[which], part.values[which]))
+        i, j, values = (xp.concat(column) for column in zip(*found, strict=True))
+        return i, j, values
+
+    def _each(self, values: Callable[[Part], Any]) -> Self:
+        return self._with(replace(part, values=values(part)) for part in self.parts)
+
+    def _with(self, parts: Any) -> Self:
+        return type(self)(tuple(parts), self.n, self._graph, self._tile)
+
+
+class Pattern:
+    """Which entries a table of candidates and its mirror image have, found once.
+
+    Attributes
+    ----------
+    columns : array of int of shape (n, m)
+        The candidates of each row.
+    once : bool
+        Whether it is asked for once only, and need not be kept.
+    """
+
+    def __init__(self, columns: Any, *, once: bool = False) -> None:
+        self.columns = columns
+        self.once = once
+        self._made: Any = None
+
+    def made(self, build: Callable[[Any], Any]) -> Any:
+        """Return what `build` makes of the columns, the first time it is asked for."""
+        if self.once:
+            return build(self.columns)
+        if self._made is None:
+            self._made = build(self.columns)
+        return self._made
+
+
+def parts(
+    i: Any, j: Any, costs: Any, n: int, loops: bool = False, first: int = 0
+) -> list[Part]:
+    """Put sorted entries into tables, rows of similar length together.
+
+    Parameters
+    ----------
+    i, j : array of int of shape (m,)
+        Row and column of each entry, rows in order.
+    costs : array of shape (m,)
+        Their costs, those of a row in order.
+    n : int
+        Number of rows; every one needs an entry.
+    loops : bool, default=False
+        Whether the first entry of each row is the point itself, at cost 0.
+    first : int, default=0
+        The number that the first row has among the columns.
+
+    Returns
+    -------
+    list of Part
+        Tables whose width is at most twice that of their rows.
+    """
+    lengths = np.bincount(i, minlength=n)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    if lengths.min() == 0:
+        row = int(lengths.argmin())
+        raise InputError(
+            f"Row {row} of X has no candidates. Give it a distance to some other "
+            "point, or leave it out."
+        )
+    kind = np.int32 if n + first < 2**31 else np.int64
+    made = []
+    classes = np.ceil(np.log2(lengths)).astype(int)
+    for size in np.unique(classes):
+        rows = np.flatnonzero(classes == size)
+        width = int(lengths[rows].max())
+        places = starts[rows][:, None] + np.arange(width)
+        inside = np.arange(width) < lengths[rows][:, None]
+        places[~inside] = 0
+        columns = np.where(inside, j[places], rows[:, None] + first)
+        columns = columns.astype(kind)
+        values = np.where(inside, costs[places], np.inf)
+        if loops:
+            values[:, 0] = 0.0
+        made.append(Part(rows.astype(kind), columns, values))
+    return made
+
+
+def distances(F: Any, rows: Any, columns: Any, size: int = TILE) -> Any:
+    """Return |f_i - f_j|^2 for the candidates j of each row i, by tiles of rows."""
+    xp = array_namespace(F)
+    made = []
+    for tile in tiles(columns.shape[0], columns.shape[1] * F.shape[1], size):
+        gap = F[columns[tile]] - F[rows[tile]][:, None, :]
+        gap *= gap
+        made.append(xp.sum(gap, axis=2))
+    return xp.concat(made)
+
+
+def tiles(rows: int, width: int, size: int = TILE) -> list[slice]:
+    """Cut rows of `width` numbers into slices of about `size` numbers."""
+    size = max(1, size // max(1, width))
+    return [slice(a, min(a + size, rows)) for a in range(0, rows, size)]

@@ -1,0 +1,1 @@
+"""A device of torch, such as a GPU."""

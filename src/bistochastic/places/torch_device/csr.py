@@ -1,0 +1,616 @@
+"""A matrix held as a torch CSR tensor, on any device."""
+
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+
+from bistochastic.core.arrays import in_range, on_cpu, scaled_by
+from bistochastic.core.protocols import Text
+from bistochastic.graph import components
+from bistochastic.places.host.csr import Csr, compiled
+from bistochastic.places.tables import Part
+from bistochastic.scaling import linear_systems as systems
+from bistochastic.spectrum import filtered
+
+with warnings.catch_warnings():  # torch says once that the layout is new
+    warnings.simplefilter("ignore")
+    _ONE = torch.eye(1).to_sparse_csr()
+    torch.sparse_csr_tensor(
+        _ONE.crow_indices(), _ONE.col_indices(), _ONE.values(), check_invariants=False
+    )
+
+SINGLE = 1e-5  # relative errors that singles do not make
+LOOKED = 2  # products between two looks at whether a linear system is solved
+DRAWN = 1 << 17  # points up to which normal numbers are drawn on the CPU
+SAMPLED = 2  # entries of a row that a search for components begins with
+
+
+class TorchCsr:
+    """Graph or scores in a torch CSR tensor; vectors are torch tensors beside it.
+
+    Nothing leaves the device but what is asked for: `pattern` and `entries`, which
+    diagnose support and show results.
+
+    Parameters
+    ----------
+    S : torch.Tensor of shape (n, n)
+        CSR layout, symmetric to the bit, sorted columns, floating point; that of a
+        graph positive.
+    labels : array of int of shape (n,), optional
+        The connected components, if they are known.
+    """
+
+    def __init__(self, S: torch.Tensor, labels: np.ndarray | None = None) -> None:
+        self._S = S
+        self.labels = labels
+        self.n: int = S.shape[0]
+        self.n_products = 0
+
+    @classmethod
+    def symmetrized(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
+        """Hold the mean of a matrix, given by its entries, and its transpose."""
+        return cls(_summed(i, j, values / 2, n))
+
+    @classmethod
+    def averaged(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
+        """Hold scores given by entries on either side of the diagonal, or on both."""
+        total = _summed(i, j, values, n)
+        number = _summed(i, j, torch.ones_like(values), n)
+        total.values().div_(number.values())
+        return cls(total)
+
+    @classmethod
+    def halves(cls, pattern: Any, values: torch.Tensor) -> Self:
+        """Hold (S + S') / 2 of the positive weights in a table, by known places."""
+        crow, columns, own, mirror = pattern.made(merged)
+        n = values.shape[0]
+        weights = torch.nn.functional.pad(values.clip(min=0.0).reshape(-1), (0, 1))
+        made = weights[own] / 2
+        made += weights[mirror] / 2
+        return cls(_chosen(crow, columns, made, made > 0, (n, n)))
+
+    @staticmethod
+    def on_tables(text: Text, like: torch.Tensor) -> Text:
+        """Return the body of a text that works on tables beside a tensor."""
+        kernels = bodies(like)
+        return getattr(kernels, text.__name__, text) if kernels else text
+
+    def ones(self) -> torch.Tensor:
+        """Return the vector of n ones."""
+        return torch.ones(self.n, dtype=self._S.dtype, device=self._S.device)
+
+    def vector(self, values: Any) -> torch.Tensor:
+        """Return `values` in the type and on the device of the matrix."""
+        return torch.asarray(values, dtype=self._S.dtype, device=self._S.device)
+
+    def noise(self, rng: np.random.Generator, columns: int) -> torch.Tensor:
+        """Return a block of normal numbers; that of many points on the device."""
+        if self.n <= DRAWN:  # the same as on the CPU
+            return self.vector(rng.standard_normal((self.n, columns)))
+        device, kind = self._S.device, self._S.dtype
+        source = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        shape = (self.n, columns)
+        return torch.randn(shape, generator=source, dtype=kind, device=device)
+
+    def apply(self, v: torch.Tensor) -> torch.Tensor:
+        """Return S v."""
+        self.n_products += 1
+        kernels = bodies(self._S)
+        return kernels.product(self._S, v) if kernels else self._S @ v
+
+    def diagonal(self) -> torch.Tensor:
+        """Return the diagonal."""
+        rows, loops = self._loops()
+        diagonal = torch.zeros(self.n, dtype=self._S.dtype, device=self._S.device)
+        diagonal[rows[loops].to(torch.int64)] = self._S.values()[loops]
+        return diagonal
+
+    def scaled(self, u: torch.Tensor, *, reuse: bool = False) -> Self:
+        """Return DSD; u_i u_j is formed first, so that mirrored entries agree."""
+        values, columns = u[self._rows()], u[self._S.col_indices()]
+        if not in_range(u):
+            return self._with(scaled_by(values, columns, self._S.values()))
+        values *= columns
+        values *= self._S.values()
+        return self._with(values)
+
+    def shifted(self, delta: Any) -> Self:
+        """Return S + delta I, or S + diag(delta)."""
+        delta = self.vector(delta) * self.ones()
+        rows, loops = self._loops()
+        if int(loops.sum()) == self.n:
+            values = self._S.values().clone()
+            values[loops] += delta
+            return self._with(values)
+        every = torch.arange(self.n, device=rows.device)
+        return self._plus_entries(every, every, delta)
+
+    def cut(self, rows: Any, columns: Any) -> Self:
+        """Return S without the entries whose labels of row and column differ."""
+        here, there = (self._numbers(x) for x in (rows, columns))
+        kept = here[self._rows()] == there[self._S.col_indices()]
+        return type(self)(self._kept(kept))
+
+    def part(self, index: Any) -> Self:
+        """Return the square submatrix of `index`."""
+        index = self._numbers(index)
+        crow, columns = self._S.crow_indices(), self._S.col_indices()
+        place = torch.full((self.n,), -1, dtype=torch.int64, device=crow.device)
+        place[index] = torch.arange(index.shape[0], device=crow.device)
+        i = place[self._rows()]
+        j = place[columns]
+        inside = (i >= 0) & (j >= 0)
+        key = i[inside] * index.shape[0] + j[inside]
+        key, order = torch.sort(key)
+        size = (index.shape[0],) * 2
+        made = _csr(key, self._S.values()[inside][order], size)
+        return type(self)(made)
+
+    def joined(self, i: Any, j: Any, weights: Any) -> Self:
+        """Return S with edges added."""
+        i, j = self._numbers(i), self._numbers(j)
+        weights = self.vector(weights)
+        ends = torch.cat([i, j]), torch.cat([j, i])
+        return self._plus_entries(*ends, torch.cat([weights, weights]))
+
+    def supported(self) -> Self:
+        """Return s_ij times the root of (S^2)_ij on the pattern."""
+        kernels = bodies(self._S)
+        if kernels is None:
+            S = Csr(self.pattern()).supported().native()
+            return type(self)(from_scipy(S, self._S.device, self._S.dtype))
+        values = self._S.values() * kernels.squared(self._S).sqrt()
+        return type(self)(self._with(values)._kept(values > 0))
+
+    def parts(self) -> list[Part]:
+        """Return the negative entries as tables, the heaviest of a row first.
+
+        As `candidates.parts` does it: rows of similar length together.
+        """
+        S, lengths = self._S, self._S.crow_indices().diff()
+        order = torch.argsort(S.values(), descending=True, stable=True)
+        order = order[torch.argsort(self._rows()[order], stable=True)]
+        columns, costs = S.col_indices()[order], -S.values()[order]
+        size = torch.ceil(torch.log2(lengths.double())).to(torch.int64)
+        made = []
+        for kind in torch.unique(size):
+            rows = (size == kind).nonzero()[:, 0]
+            at = torch.arange(int(lengths[rows].max()), device=rows.device)
+            inside = at[None, :] < lengths[rows][:, None]
+            place = S.crow_indices()[rows].to(torch.int64)[:, None] + at
+            place = torch.where(inside, place, 0)
+            rows = rows.to(columns.dtype)
+            there = torch.where(inside, columns[place], rows[:, None])
+            values = torch.where(inside, costs[place], torch.inf)
+            made.append(Part(rows, there, values))
+        return made
+
+    def pattern(self) -> csr_array:
+        """Return the matrix as a SciPy CSR array on the CPU."""
+        return to_scipy(self._S)
+
+    def entries(self, least: float) -> csr_array:
+        """Return the entries above `least` as a SciPy CSR array on the CPU."""
+        kept = self._S.values() > least
+        return to_scipy(self._S if bool(kept.all()) else self._kept(kept))
+
+    def log(self) -> Self:
+        """Return log S on the pattern."""
+        return self._with(torch.log(self._S.values()))
+
+    def indicator(self) -> Self:
+        """Return ones on the pattern."""
+        return self._with(torch.ones_like(self._S.values()))
+
+    def sq_norm(self, weights: torch.Tensor | None = None) -> float:
+        """Return the sum of the squared entries, of row i times weights[i]."""
+        squares = self._S.values() ** 2
+        if weights is not None:
+            squares *= weights[self._rows()]
+        return float(torch.sum(squares))
+
+    def dot(self, P: Self) -> float:
+        """Return the sum of k_ij p_ij; patterns that differ meet on the CPU."""
+        if self._S.values().shape == P._S.values().shape:
+            return float(self._S.values() @ P._S.values())
+        return Csr(self.pattern()).dot(Csr(P.pattern()))
+
+    def looped(self) -> bool:
+        """Tell whether the whole diagonal is stored."""
+        return int(self._loops()[1].sum()) == self.n
+
+    def highest(self) -> torch.Tensor:
+        """Return the largest entry of each row."""
+        lowest = torch.full((self.n,), -torch.inf, dtype=self._S.dtype)
+        return lowest.to(self._S.device).scatter_reduce(
+            0, self._rows().to(torch.int64), self._S.values(), "amax"
+        )
+
+    def spread(self) -> float:
+        """Return the standard deviation of the stored entries."""
+        return float(torch.std(self._S.values(), correction=0))
+
+    def exponential(self, omega: float, a: torch.Tensor) -> Self:
+        """Return exp(omega k_ij + a_i + a_j)."""
+        return self._with(torch.exp(self._plus(omega, a)))
+
+    def clipped(self, omega: float, a: torch.Tensor, least: float = 0.0) -> Self:
+        """Return the entries of omega k_ij + a_i + a_j above `least`."""
+        values = self._plus(omega, a)
+        return type(self)(self._with(values)._kept(values > least))
+
+    def raised(self, a: torch.Tensor) -> Self:
+        """Return the positive part of k_ij + a_i + a_j, zeros stored."""
+        return self._with(torch.clip(self._plus(1.0, a), min=0.0))
+
+    def _plus(self, omega: float, a: torch.Tensor) -> torch.Tensor:
+        """Return omega k_ij + a_i + a_j; a_i + a_j is formed first, for symmetry."""
+        return a[self._rows()] + a[self._S.col_indices()] + omega * self._S.values()
+
+    def native(self) -> torch.Tensor:
+        """Return the tensor."""
+        return self._S
+
+    def fast(self, text: Text) -> Text:
+        """Return the body for devices where there is one."""
+        if text is filtered.polynomial and bodies(self._S) is None:
+            return text
+        return BODIES.get(text) or compiled(text, self._S.values().shape[0])
+
+    def _rows(self) -> torch.Tensor:
+        return rows_of(self._S)
+
+    def _loops(self) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = self._rows()
+        return rows, rows == self._S.col_indices()
+
+    def _numbers(self, values: Any) -> torch.Tensor:
+        """Return whole numbers as a tensor beside the matrix."""
+        return torch.asarray(values, dtype=torch.int64, device=self._S.device)
+
+    def _kept(self, kept: torch.Tensor) -> torch.Tensor:
+        crow, columns = self._S.crow_indices(), self._S.col_indices()
+        return _chosen(crow, columns, self._S.values(), kept, tuple(self._S.shape))
+
+    def _plus_entries(self, i: Any, j: Any, values: torch.Tensor) -> Self:
+        """Return S with entries added to, or put in between, those that are there."""
+        n, S = self.n, self._S
+        key = self._rows().to(torch.int64) * n + S.col_indices()
+        more, place = (i * n + j).unique(return_inverse=True)
+        total = torch.zeros(len(more), dtype=S.dtype, device=key.device)
+        total.index_add_(0, place, values)
+        at = torch.searchsorted(key, more)
+        there = at < len(key)
+        there[there.clone()] = key[at[there]] == more[there]
+        known = S.values().clone()
+        known[at[there]] += total[there]
+        more, at, total = more[~there], at[~there], total[~there]
+        at = at + torch.arange(len(at), device=at.device)
+        old = torch.ones(len(key) + len(at), dtype=torch.bool, device=at.device)
+        old[at] = False
+        columns = torch.empty(len(old), dtype=S.col_indices().dtype, device=at.device)
+        columns[old], columns[at] = S.col_indices(), (more % n).to(columns.dtype)
+        made = torch.empty(len(old), dtype=S.dtype, device=at.device)
+        made[old], made[at] = known, total
+        shift = torch.bincount(more // n, minlength=n).cumsum(0)
+        crow = S.crow_indices() + torch.nn.functional.pad(shift, (1, 0))
+        return type(self)(
+            torch.sparse_csr_tensor(
+                crow.to(columns.dtype), columns, made, size=S.shape,
+                check_invariants=False,
+            )
+        )  # fmt: skip
+
+    def _with(self, values: torch.Tensor) -> Self:
+        S = self._S
+        made = torch.sparse_csr_tensor(
+            S.crow_indices(), S.col_indices(), values, size=S.shape,
+            check_invariants=False,
+        )  # fmt: skip
+        return type(self)(made, self.labels)
+
+
+def bodies(S: torch.Tensor) -> Any:
+    """Return the compiled bodies for the device of a tensor, or None."""
+    if S.device.type != "cuda" or find_spec("triton") is None:
+        return None
+    from bistochastic.places.torch_device import triton_kernels
+
+    return triton_kernels
+
+
+def rows_of(S: torch.Tensor) -> torch.Tensor:
+    """Return the row of each entry of a CSR tensor."""
+    crow = S.crow_indices()
+    kind, device = S.col_indices().dtype, crow.device
+    numbers = torch.arange(len(crow) - 1, dtype=kind, device=device)
+    size = S.values().shape[0]
+    return torch.repeat_interleave(numbers, crow.diff(), output_size=size)
+
+
+def merged(columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return the pattern of a table and its mirror image in compressed rows.
+
+    Parameters
+    ----------
+    columns : tensor of int of shape (n, m)
+        The candidates of each row, none twice.
+
+    Returns
+    -------
+    crow, columns : tensor of int
+        The pattern.
+    own, mirror : tensor of int
+        For each entry its place in the table, and that of its mirror image; one past
+        the last where it has none.
+    """
+    n, m = columns.shape
+    i = torch.arange(n, device=columns.device).repeat_interleave(m)
+    j = columns.reshape(-1).to(torch.int64)
+    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
+    del i, j
+    new = torch.ones_like(key, dtype=torch.bool)
+    new[1:] = key[1:] != key[:-1]
+    place = torch.cumsum(new, 0) - 1
+    key = key[new]
+    kind = torch.int32 if n * m < 2**31 else torch.int64
+    places = []
+    for first in (0, n * m):
+        here = (order >= first) & (order < first + n * m)
+        known = torch.full((len(key),), n * m, dtype=kind, device=key.device)
+        known[place[here]] = (order[here] - first).to(kind)
+        places.append(known)
+    crow, found = _compressed(key, n, n)
+    return crow, found, *places
+
+
+def _summed(i: Any, j: Any, values: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the sum of a matrix, given by its entries, and its transpose as CSR."""
+    i, j = i.to(torch.int64), j.to(torch.int64)
+    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
+    both = torch.cat([values, values])[order]
+    key, place = torch.unique_consecutive(key, return_inverse=True)
+    total = torch.zeros(len(key), dtype=values.dtype, device=values.device)
+    return _csr(key, total.index_add_(0, place, both), (n, n))
+
+
+def _csr(key: torch.Tensor, values: torch.Tensor, size: Any) -> torch.Tensor:
+    """Return the CSR tensor of entries given by row times width plus column."""
+    crow, columns = _compressed(key, *size)
+    return torch.sparse_csr_tensor(
+        crow, columns, values, size=size, check_invariants=False
+    )
+
+
+def _compressed(
+    key: torch.Tensor, n: int, width: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return crow and columns, in 32 bits where these are enough."""
+    starts = torch.arange(n + 1, device=key.device) * width
+    kind = torch.int32 if max(len(key), n, width) < 2**31 else torch.int64
+    crow = torch.searchsorted(key, starts)
+    return crow.to(kind), (key % width).to(kind)
+
+
+def _chosen(
+    crow: torch.Tensor, columns: torch.Tensor, values: Any, kept: Any, size: Any
+) -> torch.Tensor:
+    """Return the CSR tensor of those entries that are kept."""
+    ends = torch.nn.functional.pad(torch.cumsum(kept, 0), (1, 0))[crow]
+    return torch.sparse_csr_tensor(
+        ends.to(crow.dtype), columns[kept], values[kept], size=size,
+        check_invariants=False,
+    )  # fmt: skip
+
+
+def search(S: TorchCsr) -> np.ndarray:
+    """Return the component of each point, by hooking roots and pointer jumping.
+
+    A root is the smallest number of its tree, so that roots in order are components by
+    first appearance. It begins with few entries of each row, which leave few edges
+    between different trees.
+    """
+    if S.labels is None:
+        root = connected(S.native())
+        every = torch.arange(S.n, device=root.device)
+        number = torch.cumsum(root == every, 0) - 1
+        S.labels = on_cpu(number[root])
+    return S.labels
+
+
+def connected(S: torch.Tensor) -> torch.Tensor:
+    """Return the smallest point of the component of each point.
+
+    Parameters
+    ----------
+    S : torch.Tensor of shape (n, n)
+        CSR; symmetric.
+
+    Returns
+    -------
+    tensor of int64 of shape (n,)
+        Roots.
+    """
+    crow, columns = S.crow_indices(), S.col_indices()
+    root = torch.arange(len(crow) - 1, device=crow.device)
+    some = []
+    for at in range(1, SAMPLED + 1):  # the last entries of rows, often not loops
+        rows = (crow.diff() >= at).nonzero()[:, 0]
+        some.append((rows, columns[crow[rows + 1] - at].to(torch.int64)))
+    root = _hooked(root, *(torch.cat(ends) for ends in zip(*some, strict=True)))
+    rows = rows_of(S)
+    apart = (root[rows] != root[columns]).nonzero()[:, 0]
+    return _hooked(root, *(part[apart].to(torch.int64) for part in (rows, columns)))
+
+
+def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
+    """Join the trees at both ends of edges until no edge is left between two."""
+    while True:
+        i, j = root[i], root[j]
+        apart = (i != j).nonzero()[:, 0]
+        if apart.shape[0] == 0:
+            return root
+        i, j = i[apart], j[apart]
+        root = root.scatter_reduce(0, torch.maximum(i, j), torch.minimum(i, j), "amin")
+        while True:
+            above = root[root]
+            if torch.equal(above, root):
+                break
+            root = above
+
+
+def polynomial(
+    S: TorchCsr,
+    X: torch.Tensor,
+    SX: torch.Tensor,
+    center: float,
+    half: float,
+    degree: int,
+    accuracy: float,
+) -> torch.Tensor:
+    """Return a Chebyshev polynomial of S times X: two blocks, one pass for a degree."""
+    native = S.native()
+    kind = torch.float32 if accuracy >= SINGLE else native.dtype
+    matrix = torch.sparse_csr_tensor(
+        native.crow_indices(), native.col_indices(), native.values().to(kind),
+        size=native.shape, check_invariants=False,
+    )  # fmt: skip
+    sigma = first = half / (1.0 - center)
+    terms = []
+    for _ in range(degree - 1):
+        after = 1.0 / (2.0 / first - sigma)
+        a = 2.0 * after / half
+        terms.append((a, -a * center, -sigma * after))
+        sigma = after
+    scales = torch.tensor(terms, dtype=kind).to(X.device)
+    Y = (SX - center * X) * (first / half)
+    width = X.shape[1]
+    wide = (0, -width % 8)  # whole sectors of memory
+    pad = torch.nn.functional.pad
+    X, Y = (pad(part.to(kind), wide).contiguous() for part in (X, Y))
+    S.n_products += degree - 1
+    kernels = bodies(native)
+    for step in range(degree - 1):
+        kernels.three_term(matrix, X, Y, scales[step])
+        X, Y = Y, X
+    return Y[:, :width].to(native.dtype)
+
+
+def conjugate_gradients(
+    S: TorchCsr,
+    u: torch.Tensor,
+    r: torch.Tensor,
+    b: torch.Tensor,
+    accuracy: float,
+    limit: int,
+) -> torch.Tensor:
+    """Solve the Newton system; the device is waited for at every second product.
+
+    A step beyond the solution is zero.
+    """
+    x = torch.zeros_like(b)
+    q = b / r
+    size = torch.sum(b * q)
+    goal = accuracy**2 * size
+    going = size > 0
+    for at in range(limit):
+        Hq = r * q + u * S.apply(u * q)
+        curvature = torch.sum(q * Hq)
+        going = going & (curvature > 0)
+        step = torch.where(going, size / curvature, 0.0)
+        x = x + step * q
+        b = b - step * Hq
+        z = b / r
+        size, last = torch.sum(b * z), size
+        going = going & (size > goal)
+        q = torch.where(going, z + (size / last) * q, q)
+        if at % LOOKED == LOOKED - 1 and not bool(going):
+            break
+    return x
+
+
+def canonical(S: torch.Tensor, *, signed: bool, largest: float) -> bool:
+    """Tell whether a CSR tensor can be used as it is, without a look from the CPU.
+
+    Parameters
+    ----------
+    S : torch.Tensor of shape (n, n)
+        CSR, doubles.
+    signed : bool
+        Whether any real numbers will do; if not, positive ones.
+    largest : float
+        Beyond it, or below its inverse, entries have to be rescaled.
+
+    Returns
+    -------
+    bool
+        Whether indices are sorted and in range, entries too, and S symmetric to the
+        bit. Always False where there are no compiled bodies.
+    """
+    kernels = bodies(S)
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    n, size = S.shape[0], values.shape[0]
+    if kernels is None or size == 0:
+        return False
+    ends = (
+        int(crow[0]) == 0 and int(crow[-1]) == size and bool((crow.diff() >= 0).all())
+    )
+    low, high = torch.aminmax(columns)
+    if not (ends and int(low) >= 0 and int(high) < n):
+        return False
+    rising = columns[1:] > columns[:-1]
+    begins = crow[(crow > 0) & (crow < size)].to(torch.int64)
+    rising[begins - 1] = True  # a row may begin anywhere
+    least, most = (float(x) for x in torch.aminmax(values))  # NaN if there is one
+    if signed:
+        proper = -largest <= least and most <= largest
+    else:
+        proper = 1 / largest <= least and most <= largest
+    return proper and bool(rising.all()) and kernels.mirrored(S)
+
+
+def indexed(S: torch.Tensor, kind: torch.dtype | None = None) -> torch.Tensor:
+    """Return a CSR tensor with indices of a type; by default the smallest."""
+    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
+    if kind is None:
+        small = max(values.shape[0], S.shape[0]) < 2**31
+        kind = torch.int32 if small else torch.int64
+    if kind is crow.dtype:
+        return S
+    return torch.sparse_csr_tensor(
+        crow.to(kind), columns.to(kind), values, size=S.shape, check_invariants=False
+    )
+
+
+def to_scipy(S: torch.Tensor) -> csr_array:
+    """Return a torch CSR tensor as a SciPy CSR array, without a copy on the CPU."""
+    parts = (S.values(), S.col_indices(), S.crow_indices())
+    return csr_array(tuple(p.cpu().numpy() for p in parts), shape=(len(S), len(S)))
+
+
+def from_scipy(
+    S: csr_array, device: torch.device, kind: torch.dtype, index: Any = None
+) -> torch.Tensor:
+    """Return a SciPy CSR array as a torch CSR tensor on a device."""
+    if index is None:
+        index = torch.int32 if max(S.nnz, S.shape[0]) < 2**31 else torch.int64
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(S.indptr).to(index),
+        torch.from_numpy(S.indices).to(index),
+        torch.from_numpy(S.data).to(kind),
+        size=S.shape,
+        device=device,
+        check_invariants=False,
+    )
+
+
+BODIES: dict[Callable[..., Any], Any] = {
+    components.search: search,
+    filtered.polynomial: polynomial,
+    systems.conjugate_gradients: conjugate_gradients,
+}

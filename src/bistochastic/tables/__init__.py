@@ -1,0 +1,1 @@
+"""People's tables: from columns of any kind to points."""
