@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from bistochastic.places.host.csr import Csr
 from bistochastic.places.host.dense import Dense
-from bistochastic.places.tables import DenseCosts, Part, TableCosts
+from bistochastic.places.parts import Part
+from bistochastic.places.tables import DenseCosts, TableCosts
 from row_blocks import Blocks, cheapest, table
 
 hypothesis.settings.register_profile(

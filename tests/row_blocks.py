@@ -9,7 +9,8 @@ from scipy.sparse import csr_array, vstack
 
 from bistochastic.core.arrays import scaled_by
 from bistochastic.places.host.csr import Csr
-from bistochastic.places.tables import Part, TableCosts
+from bistochastic.places.parts import Part
+from bistochastic.places.tables import TableCosts
 
 
 class Blocks:

@@ -14,7 +14,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, marcus_mapping, project_doubly_stochastic
-from bistochastic.cluster.ancmm import Penalty, ancmm
+from bistochastic.cluster.loop import ancmm
+from bistochastic.cluster.penalty import Penalty
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import run
 from bistochastic.metrics import (

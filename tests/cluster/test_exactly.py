@@ -21,7 +21,7 @@ from bistochastic import (
 )
 from bistochastic.cluster import n_clusters as number
 from bistochastic.cluster.consensus import grid, medoid, steady
-from bistochastic.cluster.exact_count import Bracket
+from bistochastic.cluster.penalty import Bracket
 from bistochastic.graph.bridges import Links, bridges, sweep
 from bistochastic.graph.refine import (
     dimension,

@@ -24,7 +24,7 @@ from bistochastic import (
     adaptive_neighbors_graph,
 )
 from bistochastic.cluster.dsdc import from_gram, on_sphere
-from bistochastic.cluster.making import Making
+from bistochastic.cluster.graphs import GraphMaker
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 from bistochastic.graph.simplex import simplex, weighted_simplex
 from bistochastic.metrics import (
@@ -281,14 +281,14 @@ class CanWithSelfAndMapping(CAN):
         return made
 
     def _making(self):
-        return Making(True, "marcus", "alternating", 1e-8, affine=False)
+        return GraphMaker(True, "marcus", "alternating", 1e-8, affine=False)
 
 
 class AncmmWithoutMapping(ANCMM):
     """The paper's ANCMM without the mapping."""
 
     def _making(self, floor=None):
-        return Making(
+        return GraphMaker(
             self.self_neighbor, "marcus", "auto", 1e-8, affine=False, mapping=False
         )
 

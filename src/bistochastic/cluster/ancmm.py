@@ -1,23 +1,26 @@
-"""ANCMM, Algorithm 2: doubly stochastic adaptive neighbors, and its rule for lambda."""
+"""ANCMM: doubly stochastic adaptive neighbors clustering."""
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, diags_array, issparse
 
-from bistochastic.cluster.base import SAME, GraphClusterer, Later, Watch
+from bistochastic.cluster.base import SAME, GraphClusterer, Later
 from bistochastic.cluster.consensus import grid, medoid, steady
-from bistochastic.cluster.exact_count import Bracket, rank, settled, singletons
+from bistochastic.cluster.exact_count import rank, settled, singletons
+from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
-from bistochastic.cluster.making import LAZY, Making
+from bistochastic.cluster.graphs import LAZY, GraphMaker
+from bistochastic.cluster.loop import ancmm, penalized
 from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
+from bistochastic.cluster.penalty import Bracket, Penalty
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
 from bistochastic.cluster.refinements import refined
-from bistochastic.cluster.steps import Step, objective
+from bistochastic.cluster.step import Step, objective
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.parameters import (
@@ -35,7 +38,6 @@ from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.graph.components import components, numbered
 from bistochastic.graph.objective import approximation
-from bistochastic.graph.refine import unit_rows
 from bistochastic.neighbors.choose import MANY
 from bistochastic.neighbors.descent import leaves
 from bistochastic.neighbors.exact import ORDERED
@@ -53,84 +55,6 @@ from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
 SINGLES = 1e-5  # error of row sums of singles
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
-
-
-def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None, rank=None):
-    """Yield the steps of Algorithm 2, one for each pass of its while loop.
-
-    Parameters
-    ----------
-    costs : Costs
-        Plain costs of the candidates.
-    c : int
-        Wanted number of components.
-    first : Learned
-        The first graph, line 1.
-    update : callable
-        Makes a graph (Learned) of costs, lines 4-6.
-    alpha : float or array of shape (n,)
-        Weight of the squared norm, for the objective.
-    penalty : Penalty
-        The rule for lambda.
-    unit : bool, default=False
-        Whether the rows of F are divided by their lengths.
-    rng : numpy.random.Generator, optional
-        Starts the eigensolver.
-    rank : callable, optional
-        Says how bad a number of components is; by default, by how many it differs from
-        c.
-
-    Yields
-    ------
-    tuple of (Step, int)
-        The step, and how bad its number of components is.
-    """
-    graph, found, F, lam = first, None, None, 0.0
-    while True:
-        number, labels = components(graph.S)  # Theorem 3
-        value = objective(graph, alpha, lam, F)
-        bad = rank(number) if rank else abs(number - c)
-        yield Step(graph, found, lam, number, labels, value), bad
-        lam = penalty.after(lam, number, c)
-        if lam is None:  # nothing left to try
-            return
-        if not found or number <= c:  # kept while there are too many
-            found = ky_fan(graph.S, c, labels, last=found, rng=rng)  # line 3, Eq. (11)
-            F = _used(found, unit)
-        graph = None  # its memory is needed
-        graph = update(costs.plus(lam, F))  # lines 4-6
-
-
-def _used(found, unit):
-    """Return the rows f_i whose distances are penalized."""
-    return unit_rows(found.F) if found and unit else found and found.F
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """The paper's rule for lambda: doubled or halved, by Theorem 3.
-
-    As printed it halves lambda unless the rank is too large, hence also where it is
-    right; here it rests there.
-
-    Attributes
-    ----------
-    start : float
-        The first lambda.
-    rate : float
-        By which it grows or shrinks.
-    """
-
-    start: float
-    rate: float = 2.0
-
-    def after(self, lam, number, c):
-        """Return lambda for the next step, by the number of components."""
-        if lam == 0:  # of the first graph
-            return self.start
-        if number < c:  # the rank of L is larger than n - c
-            return self.rate * lam
-        return lam / self.rate if number > c else lam
 
 
 class ANCMM(GraphClusterer):
@@ -462,7 +386,7 @@ class ANCMM(GraphClusterer):
         F = self.embedding_ if problem.order is None else self.embedding_[problem.order]
         F = problem.costs.vector(F)
         found = Embedding(F, np.empty(0), Status.CONVERGED, 0)
-        m = problem.costs.plus(self.penalty_, _used(found, problem.unit))
+        m = problem.costs.plus(self.penalty_, penalized(found, problem.unit))
         rows = problem.weights(m)
         made = self._making().mapped(problem, m, rows)
         if made.shift:
@@ -710,7 +634,7 @@ class ANCMM(GraphClusterer):
         step, history = watch.followed(steps, fitted, max_iter)
         if self.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, making.scale):
-                F = _used(step.found, problem.unit)
+                F = penalized(step.found, problem.unit)
                 value = objective(graph, problem.alpha, step.lam, F)
                 step = Step(graph, step.found, step.lam, *components(graph.S), value)
                 watch.note(step, history)
@@ -823,7 +747,7 @@ class ANCMM(GraphClusterer):
 
     def _making(self, floor=None):
         """Return what makes graphs; without a floor, nothing is joined."""
-        return Making(
+        return GraphMaker(
             self.self_neighbor,
             self.graph_update,
             self.scaling,

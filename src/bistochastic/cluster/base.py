@@ -1,12 +1,9 @@
-"""What all graph clusterers share: data in, a loop that is watched, new points."""
+"""What all graph clusterers share: data in, a graph out, new points."""
 
 import threading
-import time
 import warnings
-from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -18,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, listed, several
 from bistochastic.core.parameters import PAIRS, canonical, unmasked
-from bistochastic.core.progress import Progress, tell
 from bistochastic.core.quiet import quietly
-from bistochastic.core.run import run
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors.exact import nearest_to
@@ -40,122 +35,6 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
     def with_callbacks(method):
         """Leave the method as it is, but for a frame that the other one adds."""
         return wraps(method)(lambda self, *args, **kw: method(self, *args, **kw))
-
-
-@dataclass(eq=False)
-class Watch:
-    """Follows a fit: keeps its history, prints, and calls callbacks.
-
-    Attributes
-    ----------
-    estimator : GraphClusterer
-        What is fitted.
-    X : array
-        The data, for callbacks.
-    """
-
-    estimator: Any
-    X: Any
-
-    def __post_init__(self):
-        self._clock = time.perf_counter()
-        self._told = None
-        self._part, self._parts = 0, 1
-
-    def begin(self, max_iter, parts=1):
-        """Say that the fit begins, with so many steps at most in so many parts."""
-        self._parts = parts
-        if getattr(self.estimator, "_skl_callbacks", None):
-            told = self.estimator._init_callback_context(max_subtasks=max_iter)
-            told.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
-            self._told = told
-
-    def over(self, steps, history, fitted):
-        """Pass steps on until a callback stops them.
-
-        Parameters
-        ----------
-        steps : iterator of (step, residual)
-            The algorithm.
-        history : list of dict
-            Gets what is recorded of each step.
-        fitted : callable
-            Makes the fitted attributes of a step.
-
-        Yields
-        ------
-        tuple
-            What `steps` yields.
-        """
-        for step, residual in steps:
-            self.note(step, history)
-            stop = self._told is not None and self._reported(fitted(step))
-            yield step, residual
-            del step  # the next one may need its memory
-            if stop:
-                return
-
-    def followed(self, steps, fitted, max_iter):
-        """Run to a step with the wanted number of components, or to the last.
-
-        Parameters
-        ----------
-        steps : iterator of (step, residual)
-            The algorithm.
-        fitted : callable
-            Makes the fitted attributes of a step.
-        max_iter : int
-            Most steps.
-
-        Returns
-        -------
-        step : Step
-            The first with the smallest residual.
-        history : list of dict
-            What is recorded of each step.
-        """
-        history = []
-        self._part += 1
-        tell(Progress(self._part, self._parts, 0, {}))
-        watched = self.over(steps, history, fitted)
-        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
-        numbers = [record["n_components"] for record in history]
-        for record in history:
-            record["kept"] = False
-        history[numbers.index(done.value.number)]["kept"] = True
-        return done.value, history
-
-    def note(self, step, history):
-        """Record a step as the one that is kept, and print it if that is wanted."""
-        now = time.perf_counter()
-        seconds, self._clock = now - self._clock, now
-        for record in history:
-            record["kept"] = False
-        history.append(step.record() | {"seconds": seconds, "kept": True})
-        tell(Progress(self._part, self._parts, len(history), history[-1]))
-        if self.estimator.verbose:
-            name, number = type(self.estimator).__name__, len(history)
-            print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
-
-    def stage(self):
-        """Say that a stage is over; it cannot stop the fit."""
-        if self._told is not None:
-            self._reported({})
-
-    def end(self):
-        """Say that the fit is over."""
-        if self._told is not None:
-            self._told.call_on_fit_task_end(
-                estimator=self.estimator, X=self.X, reconstruction_attributes={}
-            )
-
-    def _reported(self, made):
-        """Call the callbacks for one step; tell whether one wants to stop."""
-        task = self._told.subcontext(task_name="step")
-        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
-        return task.call_on_fit_task_end(
-            estimator=self.estimator, X=self.X, reconstruction_attributes=made
-        )
 
 
 class Later:

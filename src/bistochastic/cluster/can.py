@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from bistochastic.cluster.making import Making
+from bistochastic.cluster.graphs import GraphMaker
 from bistochastic.cluster.problem import at, of_data
 from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.core.errors import DegenerateError
@@ -172,7 +172,7 @@ class CAN(RankConstrained):
 
     def _making(self):
         """Return what makes graphs: rows and no mapping."""
-        return Making(False, "marcus", "auto", 1e-8, affine=False, mapping=False)
+        return GraphMaker(False, "marcus", "auto", 1e-8, affine=False, mapping=False)
 
     def _first(self, problem):
         return self._making().first(problem)

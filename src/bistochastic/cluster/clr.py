@@ -7,10 +7,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import csr_array, diags_array
 
+from bistochastic.cluster.graphs import unmapped
 from bistochastic.cluster.n_clusters import guessed
 from bistochastic.cluster.problem import Problem, of_data
 from bistochastic.cluster.rank_constrained import RankConstrained
-from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (

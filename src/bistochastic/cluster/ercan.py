@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 from array_api_compat import array_namespace
 
+from bistochastic.cluster.graphs import unmapped
 from bistochastic.cluster.problem import farthest, of_data
 from bistochastic.cluster.rank_constrained import RankConstrained
-from bistochastic.cluster.steps import unmapped
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (

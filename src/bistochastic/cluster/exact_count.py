@@ -1,11 +1,11 @@
-"""Exactly c components: a bracket for lambda, then joins or cuts."""
+"""Exactly c components: small ones joined, the largest cut."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from bistochastic.cluster.steps import Learned, Step
+from bistochastic.cluster.step import Learned, Step
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import Status
 from bistochastic.graph.bridges import BRIDGE, bridges, reunited, sweep
@@ -13,47 +13,6 @@ from bistochastic.graph.components import by_size, components, numbered
 from bistochastic.graph.objective import Objective
 from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
-
-NARROW = 1.02  # a bracket of lambda this tight is not divided any more
-
-
-@dataclass
-class Bracket:
-    """A rule for lambda that grows it, then bisects.
-
-    Attributes
-    ----------
-    start : float
-        The first lambda.
-    growth : float
-        Factor while there are too few components.
-    fixed : bool
-        Whether no penalty can bring a component of the first graph to another.
-    low, high : float or None
-        The last lambda with too few and with too many components.
-    """
-
-    start: float
-    growth: float
-    fixed: bool = False
-    low: float | None = None
-    high: float | None = None
-
-    def after(self, lam, number, c):
-        """Return lambda for the next step, or None if there is none left to try."""
-        if lam == 0:  # of the first graph
-            return None if self.fixed and number > c else self.start
-        if number < c:
-            self.low = lam
-        else:
-            self.high = lam
-        if self.high is None:
-            return lam * self.growth
-        if self.low is None:
-            return lam / self.growth**2
-        if self.high < NARROW * self.low:
-            return None
-        return self.low**0.5 * self.high**0.5
 
 
 def rank(number, c, n):

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 
-from bistochastic.cluster.base import Clusterer, Watch
+from bistochastic.cluster.base import Clusterer
+from bistochastic.cluster.fit_log import Watch
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.parameters import PAIRS
 from bistochastic.graph.components import numbered

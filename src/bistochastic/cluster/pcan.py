@@ -17,7 +17,8 @@ from bistochastic.core.quiet import quietly
 from bistochastic.neighbors.exact import squared_distances
 from bistochastic.neighbors.points import Points
 from bistochastic.places.candidates import ALL, of_points
-from bistochastic.places.tables import DenseCosts, Part, TableCosts
+from bistochastic.places.parts import Part
+from bistochastic.places.tables import DenseCosts, TableCosts
 
 SETTLED = 5  # steps after which the nearest are looked for in the projection
 RANK = 1e-10  # of the largest singular value: directions without spread

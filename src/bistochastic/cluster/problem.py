@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_torch_array
 from scipy.sparse import issparse
 
-from bistochastic.cluster.steps import Learned
+from bistochastic.cluster.step import Learned
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Costs

@@ -4,9 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from bistochastic.cluster.ancmm import Penalty, ancmm
-from bistochastic.cluster.base import GraphClusterer, Watch
+from bistochastic.cluster.base import GraphClusterer
+from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.fit_warnings import limits, missed, uneven, unsolved
+from bistochastic.cluster.loop import ancmm
+from bistochastic.cluster.penalty import Penalty
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, several
 from bistochastic.graph.components import components

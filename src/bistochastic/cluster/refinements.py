@@ -23,7 +23,7 @@ def refined(problem, way, making):
         The paper's.
     way : {"auto", "triangles", "local", None}
         The parameter `refine`.
-    making : Making
+    making : GraphMaker
         Makes graphs.
 
     Returns

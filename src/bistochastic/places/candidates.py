@@ -14,7 +14,8 @@ from bistochastic.graph.components import components
 from bistochastic.neighbors.choose import neighbors_of
 from bistochastic.neighbors.exact import squared_distances
 from bistochastic.places.host.csr import compiled
-from bistochastic.places.tables import DenseCosts, Part, Pattern, TableCosts, parts
+from bistochastic.places.parts import Part, Pattern, parts
+from bistochastic.places.tables import DenseCosts, TableCosts
 
 ALL = 4096  # points up to which the costs of all pairs are held
 WIDE = 4  # times n_neighbors: how many candidates stand for all of more points

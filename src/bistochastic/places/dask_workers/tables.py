@@ -16,7 +16,8 @@ from bistochastic.places.dask_workers.blocks import (
 )
 from bistochastic.places.dask_workers.vectors import Layout, Spread
 from bistochastic.places.host.csr import using
-from bistochastic.places.tables import Part, TableCosts, parts
+from bistochastic.places.parts import Part, parts
+from bistochastic.places.tables import TableCosts
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from bistochastic.places.dask_workers.bridges import BlockLinks, BlockPoints
 from bistochastic.places.dask_workers.client import Recorder
 from bistochastic.places.dask_workers.tables import BlockCosts, Pattern, Table
 from bistochastic.places.dask_workers.vectors import Layout
-from bistochastic.places.tables import Part
+from bistochastic.places.parts import Part
 from bistochastic.places.torch_device.device import Device
 
 Made = TypeVar("Made")

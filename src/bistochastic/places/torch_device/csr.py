@@ -13,7 +13,7 @@ from bistochastic.core.arrays import in_range, on_cpu, scaled_by
 from bistochastic.core.protocols import Text
 from bistochastic.graph import components
 from bistochastic.places.host.csr import Csr, compiled
-from bistochastic.places.tables import Part
+from bistochastic.places.parts import Part
 from bistochastic.scaling import linear_systems as systems
 from bistochastic.spectrum import filtered
 

@@ -18,7 +18,8 @@ from bistochastic.core.errors import (
 )
 from bistochastic.neighbors.choose import Found
 from bistochastic.neighbors.points import SMALL, Points, by_columns
-from bistochastic.places.tables import DenseCosts, Part, Pattern, TableCosts
+from bistochastic.places.parts import Part, Pattern
+from bistochastic.places.tables import DenseCosts, TableCosts
 
 Made = TypeVar("Made")
 BUDGET = 1 << 30  # bytes for tiles, besides points, graph and embedding

@@ -1,156 +1,27 @@
-"""The steps of graph clusterers: from costs to a graph, Eqs. (13), (16), (17)."""
+"""From costs to a graph, Eqs. (13), (16), (17), as the parameters say."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace
 
+from bistochastic.cluster.exact_count import mended
+from bistochastic.cluster.step import Learned
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, listed, several
-from bistochastic.core.protocols import Graph
+from bistochastic.core.errors import InputError
 from bistochastic.core.run import Status
-from bistochastic.graph.objective import Objective, epsilon
-from bistochastic.scaling.feasibility import reachable
+from bistochastic.graph.objective import epsilon
+from bistochastic.graph.simplex import first_weights
+from bistochastic.scaling.feasibility import reachable, support
 from bistochastic.scaling.frobenius import nearest
 from bistochastic.scaling.marcus import marcus
 from bistochastic.scaling.residual import worst
-from bistochastic.spectrum.ky_fan import Embedding, smoothness
 
 PASSES = 1000  # of a published scaling iteration, before "auto" finishes its work
 ROUNDED = 1e-12  # a smaller weight of an exact solution is rounding
 ROUNDING = 2.0**-52
 LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """A doubly stochastic graph and how it was made.
-
-    Attributes
-    ----------
-    S : Graph
-        The graph.
-    u : array of shape (n,)
-        The diagonal of D, Eq. (17); of the exact step the potential a.
-    distance : float
-        The sum of d_ij s_ij over the candidates, bridges left out.
-    residual : float
-        Largest error of a row sum of S.
-    n_products : int
-        Products with a vector that the scaling took.
-    epsilon : float
-        The bound of Eq. (23) relative to the squared norm of the rows; 0 if exact, not
-        a number with a shift.
-    shift : float
-        What was added to the diagonal before the mapping.
-    open_rows : int
-        Rows in which a candidate that was left out could have had a weight.
-    bridges : tuple of (int, int)
-        Pairs that were joined to keep components together.
-    action : str
-        How the graph came about: "lambda", or "join" or "cut" in the end.
-    norm : float or None
-        What stands for alpha times the squared norm in the objective, if another term.
-    """
-
-    S: Graph
-    u: Any
-    distance: float
-    residual: float
-    n_products: int
-    epsilon: float = 0.0
-    shift: float = 0.0
-    open_rows: int = 0
-    bridges: tuple = ()
-    action: str = "lambda"
-    norm: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One pass of the loop of Algorithm 2.
-
-    Attributes
-    ----------
-    graph : Learned
-        The graph.
-    found : Embedding or None
-        The embedding F that it was made with; the first graph needs none.
-    lam : float
-        The penalty lambda that it was made with.
-    number : int
-        How many connected components it has.
-    labels : array of int of shape (n,)
-        The component of each point.
-    objective : Objective
-        The value of Eq. (10), term by term.
-    """
-
-    graph: Learned
-    found: Embedding | None
-    lam: float
-    number: int
-    labels: np.ndarray
-    objective: Objective
-
-    def record(self):
-        """Return what a history keeps of a step."""
-        return {
-            "penalty": self.lam,
-            "n_components": self.number,
-            "sizes": np.sort(np.bincount(self.labels))[::-1],
-            "objective": self.objective.total,
-            **{f"objective_{k}": v for k, v in asdict(self.objective).items()},
-            "residual": self.graph.residual,
-            "n_products": self.graph.n_products,
-            "embedding_products": self.found.n_products if self.found else 0,
-            "embedding_converged": not self.found
-            or self.found.status is Status.CONVERGED,
-            "epsilon": self.graph.epsilon,
-            "shift": self.graph.shift,
-            "open_rows": self.graph.open_rows,
-            "n_bridges": len(self.graph.bridges),
-            "action": self.graph.action,
-        }
-
-    def __str__(self):
-        """Say in a line where the loop stands."""
-        return (
-            f"penalty {self.lam:.3e}, {several(self.number, 'component')} "
-            f"({listed(np.sort(np.bincount(self.labels))[::-1], 4)} points), "
-            f"objective {self.objective.total:.6g}, "
-            f"row sums off by {self.graph.residual:.0e}"
-        )
-
-
-def objective(graph, alpha, lam, F):
-    """Return the value of Eq. (10) at a learned graph.
-
-    Parameters
-    ----------
-    graph : Learned
-        The graph.
-    alpha : float or array of shape (n,)
-        Weight of the squared norm, of each row if it is an array.
-    lam : float
-        Penalty.
-    F : array of shape (n, c), or None
-        Embedding; None if there is no penalty.
-
-    Returns
-    -------
-    Objective
-        The value, term by term.
-    """
-    smooth = 0.0 if F is None else lam * smoothness(graph.S, F)
-    if graph.norm is not None:
-        return Objective(graph.distance, graph.norm, smooth)
-    weights = {"weights": alpha} if np.ndim(alpha) else {}
-    norm = graph.S.sq_norm(**weights) * (1.0 if weights else alpha)
-    return Objective(graph.distance, norm, smooth)
 
 
 def mapped(costs, rows, *, mend, scale):
@@ -297,3 +168,102 @@ def diagonal_of(S, *, method, tol, start=None):
     if done.status is Status.CONVERGED or quick:
         return done
     return marcus(S, done.value, method="auto", tol=tol)
+
+
+LAZY = "lazy"
+
+
+@dataclass(frozen=True)
+class GraphMaker:
+    """Makes graphs: line 1 and lines 4-6 of Algorithm 2.
+
+    Attributes
+    ----------
+    self_neighbor, graph_update, scaling, tol
+        As ANCMM takes them.
+    affine : bool
+        Whether the data are a graph, which need not have loops.
+    floor : int
+        Smallest size of a component.
+    together : bool
+        Whether components are joined in which duplicates of one another lie.
+    mapping : bool
+        Whether the graph is made doubly stochastic, line 6.
+    """
+
+    self_neighbor: bool | str
+    graph_update: str
+    scaling: str
+    tol: float
+    affine: bool
+    floor: int = 1
+    together: bool = False
+    mapping: bool = True
+
+    def scale(self, S, start=None):
+        """Find the diagonal of D, Eq. (17)."""
+        return diagonal_of(S, method=self.scaling, tol=self.tol, start=start)
+
+    def first(self, problem):
+        """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
+        if problem.given is not None:
+            return problem.given
+        rows = problem.all_costs.weigh(partial(first_weights, k=problem.k))
+        return self.mapped(problem, problem.all_costs, rows)
+
+    def mapped(self, problem, costs, rows, start=None):
+        """Make a graph of rows of weights, lines 5 and 6."""
+        if not self.mapping:
+            return unmapped(costs, rows)
+        scale = partial(self.scale, start=start)
+        return mapped(costs, rows, mend=self._mend(problem), scale=scale)
+
+    def update(self, problem):
+        """Return the function that makes a graph of costs, lines 4-6."""
+        exact = self.graph_update == "exact"
+        last = None
+
+        def update(m):
+            nonlocal last
+            if exact:
+                made = coupled(
+                    problem.costs,
+                    m,
+                    problem.alpha,
+                    loops=self._loops(problem),
+                    mend=self._mend(problem),
+                    scale=self.scale,
+                    tol=self.tol,
+                )
+            else:
+                rows = problem.weights(m)
+                if not problem.limited:
+                    del m  # its memory is needed
+                made = self.mapped(problem, problem.costs, rows, last)
+                last = made.u
+            if problem.limited:
+                left_out = problem.open_rows(m, made.u if exact else None)
+                made = replace(made, open_rows=left_out)
+            return made
+
+        return update
+
+    def _mend(self, problem):
+        """Return the function that adds what a graph lacks: loops, and bridges."""
+        loops = self._loops(problem)
+
+        def mend(S):
+            lazy = self.self_neighbor == LAZY
+            lost = lazy or (not loops and support(S).kind != "total")
+            shift = 1.0 / problem.k if lost else 0.0
+            S = S.shifted(shift) if shift else S
+            pairs = ()
+            if self.together or self.floor > 1:
+                S, pairs = mended(S, problem.links, self.floor, self.together)
+            return S, shift, pairs
+
+        return mend
+
+    def _loops(self, problem):
+        """Tell whether every point is its own candidate, at cost 0."""
+        return self.self_neighbor is True and not self.affine and problem.given is None
