@@ -222,8 +222,8 @@ class Stages:
 
 def stages(copied, rate):
     """Print where the time of one fit goes, and the least that it could take."""
-    from bistochastic.cluster import ancmm, making
-    from bistochastic.cluster import exact_count as exactly
+    from bistochastic.cluster import exact_count, graphs, loop, trials
+    from bistochastic.core.recurrence import recurrence
     from bistochastic.graph import components
     from bistochastic.places import tables as costs
     from bistochastic.places.torch_device import csr as torch_csr
@@ -233,30 +233,30 @@ def stages(copied, rate):
 
     watch = Stages()
     for owner, name, stage in (
-        (ancmm.ANCMM, "_validated", "to the device"),
-        (device.Device, "order", "order"),
+        (device.TorchDevice, "checked", "to the device"),
+        (device.TorchDevice, "order", "order"),
         (torch_search, "neighbors", "neighbors, rest"),
         (torch_search, "divided", "neighbors, cells"),
         (torch_search, "first_bounds", "neighbors, bounds"),
         (torch_search._Search, "_nearest", "neighbors, measured"),
         (triton_kernels, "within", "neighbors, pairs"),
-        (ancmm, "refined", "local scales"),
+        (trials, "refined", "local scales"),
         (costs.TableCosts, "plus", "rows, distances of F"),
         (costs.TableCosts, "weigh", "rows, weights"),
         (costs.TableCosts, "symmetrized", "symmetrized"),
         (torch_csr, "merged", "symmetrized, pattern once"),
-        (making, "diagonal_of", "scaling"),
-        (exactly, "bridges", "bridges"),
-        (ancmm, "ky_fan", "spectrum, rest"),
+        (graphs, "diagonal_of", "scaling"),
+        (exact_count, "bridges", "bridges"),
+        (loop, "ky_fan", "spectrum, rest"),
         (filtered, "_orthonormal", "spectrum, bases"),
-        (ancmm, "objective", "objective"),
-        (ancmm, "components", "components"),
-        (exactly, "components", "components"),
-        (ancmm.ANCMM, "_fitted", "fitted"),
+        (loop, "objective", "objective"),
+        (loop, "components", "components"),
+        (exact_count, "components", "components"),
+        (trials.Trials, "fitted", "fitted"),
     ):
         watch.watch(owner, name, stage)
     for text, stage in (
-        (filtered.polynomial, "spectrum, filters"),
+        (recurrence, "spectrum, filters"),
         (components.search, "components"),
     ):
         holder = type("Holder", (), {"body": torch_csr.BODIES[text]})

@@ -34,7 +34,7 @@ TABLES = ("letter", "wine", "movement", "ecoli", "yeast", "yeast_1470")
 FACES = ("orl", "yale", "yale_32x32", "feret", "feret_dup", "arsmall")
 LARGEST = 1500  # rows
 KS = range(5, 61)
-REFINED = "bistochastic.cluster.ancmm.refined"
+REFINED = "bistochastic.cluster.trials.refined"
 
 
 def spirals(rng, n):

@@ -8,13 +8,16 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from bistochastic.core.arrays import scaled_by
+from bistochastic.core.recurrence import recurrence
 from bistochastic.places.host.csr import Csr
-from bistochastic.places.parts import Part
+from bistochastic.places.parts import Part, affinity_parts
 from bistochastic.places.tables import TableCosts
 
 
 class Blocks:
     """Rows [0, n // 2) in one CSR array, the others in a second one."""
+
+    fetched = False
 
     def __init__(self, blocks):
         self.blocks = tuple(blocks)
@@ -34,6 +37,12 @@ class Blocks:
     def averaged(cls, i, j, values, n):
         made = _exchanged(i, j, values + 1j, n)
         return cls(_with(B, B.data.real / B.data.imag) for B in made)
+
+    def recurrence(self, X, Y, center, terms, accuracy):
+        return recurrence(self, X, Y, center, terms)
+
+    def parts(self):
+        return affinity_parts(self.entries(0.0))
 
     def ones(self):
         return np.ones(self.n)

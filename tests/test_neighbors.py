@@ -9,9 +9,12 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
+from bistochastic.cluster.candidates import of_points
 from bistochastic.neighbors.exact import nearest, nearest_to, squared_distances
 from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import distinct, of_points, parts
+from bistochastic.places.given_pairs import distinct
+from bistochastic.places.host.host import Host
+from bistochastic.places.parts import parts
 
 
 def brute(X, Y):
@@ -83,7 +86,8 @@ def test_distinct_points_are_counted(rng):
     X = rng.random((12, 2))[rng.integers(0, 12, 50)]
     number = len(np.unique(X, axis=0))
     for wanted in (20, None):
-        made = of_points(Points.of(X, "euclidean"), 20, wanted, loops=True)
+        points = Points.of(X, "euclidean")
+        made = of_points(Host(), points, len(X), 20, wanted, loops=True)
         assert distinct(made.costs) == number
 
 

@@ -88,7 +88,7 @@ def test_the_same_clusters_from_most_of_the_neighbors():
 def test_an_order_in_which_neighbors_stand_close_by(monkeypatch, options):
     X, _ = make_blobs(400, 3, centers=5, cluster_std=2.0, random_state=1)
     plain = ANCMM(5, n_neighbors=10, **options).fit(X)
-    monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 100)
+    monkeypatch.setattr("bistochastic.cluster.problem.ORDERED", 100)
     model = ANCMM(5, n_neighbors=10, **options).fit(X)
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     for name in ("scaling_", "alpha_"):

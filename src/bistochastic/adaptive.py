@@ -17,7 +17,7 @@ from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import of_points
+from bistochastic.places.host.host import Host
 from bistochastic.scaling.marcus import marcus
 
 TOLERANCE = 1e-10
@@ -79,7 +79,7 @@ def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=No
             f"more, but there are {n}. Lower n_neighbors."
         )
     X = canonical(X)
-    costs = of_points(Points.of(X, metric), k, k, loops=True, n_jobs=n_jobs).costs
+    costs, _ = Host().candidates(Points.of(X, metric), k, True, "exact", n_jobs)
     S = costs.weigh(partial(first_weights, k=k)).symmetrized()
     done = marcus(S, method="auto", tol=TOLERANCE)
     if done.status is not Status.CONVERGED:

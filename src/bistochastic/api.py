@@ -17,7 +17,7 @@ from bistochastic.core.parameters import (
 )
 from bistochastic.core.quiet import quietly, silent
 from bistochastic.core.run import Status
-from bistochastic.places.dask_workers.workers import is_collection
+from bistochastic.places import is_collection
 from bistochastic.places.matrices import Wanted, hold
 from bistochastic.scaling import feasibility as existence
 from bistochastic.scaling import frobenius, transport

@@ -139,8 +139,10 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 import contextlib, sys
 import numpy as np, torch
-from bistochastic.backends import torch_csr, torch_search, triton_kernels as kernels
-from bistochastic.backends import costs
+from bistochastic.places.torch_device import csr as torch_csr
+from bistochastic.places.torch_device import search as torch_search
+from bistochastic.places.torch_device import triton_kernels as kernels
+from bistochastic.places import tables as costs
 torch.cuda.device_of = lambda x: contextlib.nullcontext()
 torch_search.FEW, torch_search.CLOSE = 100, 3
 rng = np.random.default_rng(0)

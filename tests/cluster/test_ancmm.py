@@ -14,8 +14,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import minmax_scale
 
 from bistochastic import ANCMM, marcus_mapping, project_doubly_stochastic
+from bistochastic.cluster.candidates import of_points
 from bistochastic.cluster.loop import ancmm
 from bistochastic.cluster.penalty import Penalty
+from bistochastic.cluster.trials import Trials
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.run import run
 from bistochastic.metrics import (
@@ -25,7 +27,7 @@ from bistochastic.metrics import (
 )
 from bistochastic.neighbors.exact import squared_distances
 from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import of_points
+from bistochastic.places.host.host import Host
 
 
 def plain(c, **options):
@@ -135,14 +137,15 @@ def steps_on(cost, X, c, k, update, width):
     """Run the loop of an estimator with its costs in another holder."""
     model = plain(c, n_neighbors=k, graph_update=update)
     D = squared_distances(Points.of(X, "euclidean"))
-    given = model._problem(X, None, c)
+    trials = Trials(model, Host())
+    given = trials.problem(X, c)
     width = len(X) if width is None else width
     moved = replace(given, all_costs=cost(D, len(X)), costs=cost(D, width))
     steps = ancmm(
         moved.costs,
         c,
-        model._making().first(moved),
-        model._making().update(moved),
+        trials.maker().first(moved),
+        trials.maker().update(moved),
         alpha=moved.alpha,
         penalty=Penalty(moved.mean_alpha),
     )
@@ -172,8 +175,8 @@ def test_every_holder_gives_the_same_labels_and_objective(cost, seed):
 def test_a_table_of_all_points_is_the_array_of_all_pairs(monkeypatch):
     X, c, k = problem(1)
     whole = quietly(ANCMM.paper(c, k).fit, X)
-    monkeypatch.setattr("bistochastic.places.candidates.ALL", 0)
-    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 100)
+    monkeypatch.setattr("bistochastic.cluster.candidates.ALL", 0)
+    monkeypatch.setattr("bistochastic.cluster.candidates.WIDE", 100)
     table = quietly(ANCMM.paper(c, k).fit, X)
     np.testing.assert_array_equal(whole.labels_, table.labels_)
     np.testing.assert_allclose(
@@ -185,14 +188,14 @@ def test_a_certificate_says_whether_all_points_would_have_made_a_difference(
     monkeypatch,
 ):
     X, _ = make_blobs(300, centers=4, cluster_std=1.5, random_state=2)
-    monkeypatch.setattr("bistochastic.places.candidates.ALL", 10)
-    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 1)
+    monkeypatch.setattr("bistochastic.cluster.candidates.ALL", 10)
+    monkeypatch.setattr("bistochastic.cluster.candidates.WIDE", 1)
     with pytest.warns(UserWarning, match="The 9 nearest candidates stood for all"):
         model = ANCMM.paper(4, 8).fit(X)
     assert max(h["open_rows"] for h in model.history_) > 0
-    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 20)
+    monkeypatch.setattr("bistochastic.cluster.candidates.WIDE", 20)
     wide = quietly(ANCMM.paper(4, 8).fit, X)
-    monkeypatch.setattr("bistochastic.places.candidates.ALL", 4096)
+    monkeypatch.setattr("bistochastic.cluster.candidates.ALL", 4096)
     whole = quietly(ANCMM.paper(4, 8).fit, X)
     assert max(h["open_rows"] for h in wide.history_) == 0
     for ours, theirs in zip(wide.history_, whole.history_, strict=True):
@@ -201,15 +204,15 @@ def test_a_certificate_says_whether_all_points_would_have_made_a_difference(
 
 def test_the_certificate_of_the_exact_update(monkeypatch):
     """What is left out must matter, or the graphs be the same."""
-    monkeypatch.setattr("bistochastic.places.candidates.ALL", 10)
-    monkeypatch.setattr("bistochastic.places.candidates.WIDE", 4)
+    monkeypatch.setattr("bistochastic.cluster.candidates.ALL", 10)
+    monkeypatch.setattr("bistochastic.cluster.candidates.WIDE", 4)
     options = {"graph_update": "exact", "self_neighbor": False, "max_iter": 2}
     closed = 0
     for seed in range(12):
         X, _ = make_blobs(60, centers=3, cluster_std=2.0, random_state=seed)
         table = quietly(ANCMM.paper(3, 8, **options).fit, X)
         with monkeypatch.context() as patch:
-            patch.setattr("bistochastic.places.candidates.ALL", 4096)
+            patch.setattr("bistochastic.cluster.candidates.ALL", 4096)
             whole = quietly(ANCMM.paper(3, 8, **options).fit, X)
         if table.history_[-1]["open_rows"] == 0 and table.n_iter_ == 2:
             closed += 1
@@ -426,7 +429,7 @@ def test_twenty_thousand_points_stay_far_below_all_pairs():
 import resource, sys
 from sklearn.datasets import make_blobs
 from bistochastic import ANCMM
-from bistochastic.backends import kernels
+from bistochastic.places.host import kernels
 X, y = make_blobs(20_000, 16, centers=20, cluster_std=2.5, random_state=0)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 model = ANCMM.paper(20, 15).fit(X)
@@ -453,6 +456,6 @@ def test_graphs_of_different_updates_differ_little():
 
 def test_points_are_held_without_all_pairs():
     X, _ = make_blobs(50, random_state=0)
-    made = of_points(Points.of(X, "euclidean"), 5, 5, loops=True)
+    made = of_points(Host(), Points.of(X, "euclidean"), len(X), 5, 5, loops=True)
     assert [part.values.shape for part in made.costs.parts] == [(50, 6)]
     assert not made.limited

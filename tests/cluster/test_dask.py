@@ -113,9 +113,7 @@ def test_more_blocks_than_workers(client):
 
 
 def test_points_are_put_in_another_order_and_back(client, monkeypatch):
-    from bistochastic.cluster import ancmm
-
-    monkeypatch.setattr(ancmm, "ORDERED", 100)
+    monkeypatch.setattr("bistochastic.cluster.problem.ORDERED", 100)
     X, y = make_blobs(600, 3, centers=4, cluster_std=0.5, random_state=1)
     model = ANCMM(4, n_neighbors=8).fit(da.from_array(X, chunks=(150, 3)))
     labels = model.labels_.compute()

@@ -126,7 +126,7 @@ def test_results_stay_until_they_are_asked_for(device, tmp_path):
 
 
 def test_many_points_in_another_order(device, monkeypatch):
-    monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 1000)
+    monkeypatch.setattr("bistochastic.cluster.problem.ORDERED", 1000)
     monkeypatch.setattr(torch_search, "FEW", 1000)
     X, _ = make_blobs(2000, 8, centers=5, cluster_std=2.0, random_state=1)
     here = ANCMM(5, n_neighbors=12, neighbors="exact").fit(X)
@@ -332,7 +332,7 @@ def S_of(A):
 
 
 def test_rows_of_a_graph_as_tables(rng, device):
-    from bistochastic.places.candidates import of_affinities
+    from bistochastic.places.given_pairs import of_affinities
 
     n = 60
     A = rng.random((n, n)) * (rng.random((n, n)) < 0.1)

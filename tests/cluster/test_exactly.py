@@ -96,7 +96,7 @@ def test_steady_by_hand():
 def test_memberships_are_shares_of_the_first_graph(ordered, monkeypatch):
     X, _ = make_blobs(260, 3, centers=4, cluster_std=2.0, random_state=2)
     if ordered:
-        monkeypatch.setattr("bistochastic.cluster.ancmm.ORDERED", 100)
+        monkeypatch.setattr("bistochastic.cluster.problem.ORDERED", 100)
     model = ANCMM(4, n_neighbors=12, refine=None).fit(X)
     shares = model.memberships(X)
     S = adaptive_neighbors_graph(X, 12).toarray()

@@ -11,6 +11,8 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 from sklearn.pipeline import make_pipeline
 
 from bistochastic import ANCMM, InputError, NotSymmetricError, SupportError
+from bistochastic.cluster.trials import Trials
+from bistochastic.places.host.host import Host
 from conftest import need
 
 X, Y = make_blobs(90, 3, centers=3, cluster_std=1.0, random_state=5)
@@ -394,7 +396,7 @@ def test_a_graph_with_a_hub_is_not_made_square():
     j = np.concatenate([ring, (ring + 1) % n, ring])
     A = csr_array((np.ones(3 * n), (i, j)), shape=(n, n))
     model = ANCMM(2, metric="affinity")
-    problem = model._problem(csr_array(A + A.T), None)
+    problem = Trials(model, Host()).problem(csr_array(A + A.T), 2)
     assert sum(part.values.size for part in problem.costs.parts) < 12 * n
     assert sum(costs.size for _, _, costs in problem.links.tables) < 12 * n
 
@@ -465,7 +467,7 @@ def test_an_interrupt_leaves_no_broken_state(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bistochastic.cluster.ancmm.ky_fan", stop)
+        patch.setattr("bistochastic.cluster.loop.ky_fan", stop)
         with pytest.raises(KeyboardInterrupt):
             model.set_params(n_clusters=4).fit(X[:80, :2])
     with pytest.raises(NotFittedError):

@@ -24,7 +24,9 @@ from bistochastic import (
     adaptive_neighbors_graph,
 )
 from bistochastic.cluster.dsdc import from_gram, on_sphere
+from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.graphs import GraphMaker
+from bistochastic.cluster.trials import Trials
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 from bistochastic.graph.simplex import simplex, weighted_simplex
 from bistochastic.metrics import (
@@ -274,9 +276,9 @@ def test_wine_as_the_paper_prints_it():
 class CanWithSelfAndMapping(CAN):
     """CAN with the point itself, all points as candidates, and the mapping."""
 
-    def _problem(self, X, c):
+    def _problem(self, place, X, c):
         self.n_neighbors -= 1
-        made = self._nearest(X, c, candidates=None, own=1)
+        made = self._nearest(place, X, c, candidates=None, own=1)
         self.n_neighbors += 1
         return made
 
@@ -284,13 +286,16 @@ class CanWithSelfAndMapping(CAN):
         return GraphMaker(True, "marcus", "alternating", 1e-8, affine=False)
 
 
+class Unmapped(Trials):
+    def maker(self, floor=None):
+        return GraphMaker(True, "marcus", "auto", 1e-8, affine=False, mapping=False)
+
+
 class AncmmWithoutMapping(ANCMM):
     """The paper's ANCMM without the mapping."""
 
-    def _making(self, floor=None):
-        return GraphMaker(
-            self.self_neighbor, "marcus", "auto", 1e-8, affine=False, mapping=False
-        )
+    def _learn(self, X, place):
+        return Unmapped(self, place, Watch(self, X)).learned(X)
 
 
 @pytest.mark.usefixtures("quiet")

@@ -33,7 +33,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
-from bistochastic.places.torch_device.device import Device
+from bistochastic.places.torch_device.device import TorchDevice
 from bistochastic.report import write_page
 from bistochastic.tables.preparation import (
     LAYOUT,
@@ -432,7 +432,7 @@ def _check_model(options):
     """Refuse parameters that do not fit before anything is read."""
     ANCMM(**options)._check()
     if options["device"] is not None:
-        Device.named(options["device"])
+        TorchDevice.named(options["device"])
 
 
 def _spread_out(labels, kept):

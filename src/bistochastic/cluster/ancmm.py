@@ -1,28 +1,16 @@
-"""ANCMM: doubly stochastic adaptive neighbors clustering."""
+"""ANCMM: doubly stochastic adaptive neighbors clustering, and its parameters."""
 
-import math
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
-from array_api_compat import is_torch_array
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import issparse
 
 from bistochastic.cluster.base import SAME, GraphClusterer, Later
-from bistochastic.cluster.consensus import grid, medoid, steady
-from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_log import Watch
-from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
-from bistochastic.cluster.graphs import LAZY, GraphMaker
-from bistochastic.cluster.loop import ancmm, penalized
-from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
-from bistochastic.cluster.penalty import Bracket, Penalty
-from bistochastic.cluster.problem import Problem, at, of_data, of_graph
-from bistochastic.cluster.refinements import refined
-from bistochastic.cluster.step import Step, objective
-from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import DegenerateError, InputError
+from bistochastic.cluster.graphs import LAZY
+from bistochastic.cluster.loop import penalized
+from bistochastic.cluster.trials import Trials, row_sums
+from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (
     PAIRS,
     Choice,
@@ -36,25 +24,13 @@ from bistochastic.core.parameters import (
 )
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
-from bistochastic.graph.components import components, numbered
 from bistochastic.graph.objective import approximation
 from bistochastic.neighbors.choose import MANY
-from bistochastic.neighbors.descent import leaves
-from bistochastic.neighbors.exact import ORDERED
-from bistochastic.neighbors.points import SQUARED, Points
-from bistochastic.places.dask_workers.workers import Cluster, is_distributed
-from bistochastic.places.torch_device.device import (
-    as_tensor,
-    checked_tensor,
-    device_of,
-    fetched,
-)
+from bistochastic.neighbors.points import SQUARED
+from bistochastic.places import place_of
+from bistochastic.places.host.host import Host
 from bistochastic.scaling.marcus import LIMITS
-from bistochastic.spectrum.ky_fan import Embedding, ky_fan
-
-UNIT_START, UNIT_GROWTH = 0.125, 1.4  # of lambda, where F has unit rows
-SINGLES = 1e-5  # error of row sums of singles
-EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
+from bistochastic.spectrum.ky_fan import Embedding
 
 
 class ANCMM(GraphClusterer):
@@ -269,8 +245,7 @@ class ANCMM(GraphClusterer):
         "verbose": Count(0, True, False),
     }
 
-    _place = _from = None  # the device of a fit that is going on, and that of X
-    affinity_matrix_, scaling_, embedding_, _points = (Later() for _ in range(4))
+    scaling_, _spreads = Later(), Later()
 
     def __init__(
         self,
@@ -382,13 +357,15 @@ class ANCMM(GraphClusterer):
                 'alpha="row" has no symmetric problem to compare with: Eq. (13) has '
                 "one alpha."
             )
-        problem, _ = self._again(self._same(X))
+        X = self._same(X)
+        trials = Trials(self, self._again(X))
+        problem, _ = trials.again(X)
         F = self.embedding_ if problem.order is None else self.embedding_[problem.order]
         F = problem.costs.vector(F)
         found = Embedding(F, np.empty(0), Status.CONVERGED, 0)
         m = problem.costs.plus(self.penalty_, penalized(found, problem.unit))
         rows = problem.weights(m)
-        made = self._making().mapped(problem, m, rows)
+        made = trials.maker().mapped(problem, m, rows)
         if made.shift:
             raise InputError(
                 "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
@@ -427,46 +404,23 @@ class ANCMM(GraphClusterer):
         1.0
         """
         X = self._same(X)
-        labels = on_cpu(self.labels_)
-        n = labels.size
-        own = csr_array((np.ones(n), (np.arange(n), labels)))
-        if self.n_clusters_ == 1:
-            return own
-        problem, making = self._again(X)
-        order = np.arange(n) if problem.order is None else problem.order
-        S = making.first(problem).S.entries(0.0)
-        S = csr_array(S - diags_array(S.diagonal()))
-        shares = csr_array(S @ own[order])[np.argsort(order)]
-        total = shares.sum(axis=1)
-        alone = total <= 0
-        shares.data /= np.repeat(
-            total, np.diff(shares.indptr)
-        )  # its inverse may be inf
-        return csr_array(shares + diags_array(alone * 1.0) @ own)
+        if self.metric in PAIRS:
+            self._check_sums(X)
+        with suppress(AttributeError):
+            return self._spreads.copy()  # kept by the fit, not by a file
+        return Trials(self, self._again(X)).shares_again(X)
 
     def _again(self, X):
-        """Return the problem of the fitted graph, and what makes graphs of it."""
-        if self.metric in PAIRS and not np.allclose(
-            _row_sums(X), self._row_sums, rtol=SAME, atol=0.0
-        ):
-            raise InputError("X is not the data of `fit`: its rows have other sums.")
-        asked = self.n_clusters_ if self.n_clusters == "auto" else int(self.n_clusters)
-        making = self._making(self._floor(X.shape[0], asked))
-        place = None
+        """Return where the data of `fit` are looked at once more."""
+        if self.metric in PAIRS:
+            self._check_sums(X)
         with suppress(InputError):  # what was learned on a GPU is seen without one
-            place = device_of(self.device, X)
-        base = self._problem(self._moved(X, place), place)
-        problem, _ = refined(base, self.refine_, making)
-        digits = 1e-6 if self.precision == "double" else 1e-3
-        # an approximate search may find others; that the points are the same is known
-        known = min(problem.recall, self.history_[0].get("recall", 1.0)) == 1.0
-        if known and not np.allclose(
-            _spread(problem), self.alpha_, rtol=digits, atol=0.0
-        ):
-            raise InputError(
-                "X is not the data of `fit`: Eq. (19) gives another alpha."
-            )
-        return problem, making
+            return place_of(X, self.device)
+        return Host()
+
+    def _check_sums(self, X):
+        if not np.allclose(row_sums(X), self._row_sums, rtol=SAME, atol=0.0):
+            raise InputError("X is not the data of `fit`: its rows have other sums.")
 
     def _check(self):
         super()._check()
@@ -481,357 +435,10 @@ class ANCMM(GraphClusterer):
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
 
-    def _validated(self, X, reset):
-        """Return the data as the fit wants them: on a device, or NumPy and SciPy."""
-        if reset and is_distributed(X):
-            return self._on_cluster(X)
-        tensor = is_torch_array(X)
-        if not reset:  # for this the CPU is fast enough
-            return super()._validated(fetched(X) if tensor else X, reset)
-        place = device_of(self.device, X, single=self.precision == "single")
-        there = X.device if tensor else None
-        if place is None and self.precision == "single":
-            raise InputError(
-                'precision="single" goes with a device; on the CPU graphs are of '
-                "doubles."
-            )
-        if tensor and place is not None and self.metric in SQUARED:
-            X = checked_tensor(X)
-            self.n_features_in_ = X.shape[1]
-        else:
-            X = super()._validated(fetched(X) if tensor else X, reset)
-        X = self._moved(X, place)
-        self._place, self._from = place, there
-        return X
-
-    def _on_cluster(self, X):
-        """Return data on workers as the fit wants them."""
-        if self.precision == "single":
-            raise InputError(
-                'precision="single": graphs on a Dask cluster are of doubles. Leave it '
-                "out."
-            )
-        if self.metric in PAIRS:
-            raise InputError(
-                f"metric={self.metric!r} takes a matrix of one machine; X in Dask "
-                "holds points. marcus_mapping takes a graph in Dask."
-            )
-        if self.n_clusters == "auto":
-            raise InputError(
-                'n_clusters="auto" looks at points of one machine; pass a number, or '
-                "that of estimate_n_clusters for a sample of X."
-            )
-        place = Cluster.active(self.device)
-        names = getattr(X, "columns", None)
-        X = place.patiently(lambda: place.rows(X))
-        self._place, self._from = place, None
-        self.n_features_in_ = X.shape[1]
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        return X
-
-    def _moved(self, X, place):
-        """Move points to the device, if its search knows the metric."""
-        if place is None or self.metric not in SQUARED or issparse(X):
-            return X
-        X = place.array(X)
-        return X if X.shape[0] >= MANY else X.double()
-
     def _kinds(self, X):
         shape = getattr(X, "shape", (0,))
         many = self.metric in SQUARED[:3] and not issparse(X) and shape[0] >= MANY
         return (np.float64, np.float32) if many else np.float64
 
-    def _learn(self, X):
-        try:
-            if self._place is None:
-                learned, said = self._learned(X)
-            else:
-                learned, said = self._place.patiently(lambda: self._learned(X))
-            if self._from is not None:
-                learned["labels_"] = as_tensor(learned["labels_"], self._from)
-            if isinstance(self._place, Cluster):
-                learned["labels_"] = self._place.labels(learned["labels_"])
-        finally:
-            del self._place, self._from
-        return learned, said
-
-    def _learned(self, X):
-        n, c = X.shape[0], self._number(X)
-        if c > n:
-            raise InputError(
-                f"n_clusters={c} is larger than the number of points, n_samples={n}."
-            )
-        watch = Watch(self, X)
-        if n == 1:
-            points = None
-            if self.metric not in PAIRS:
-                whole = X.fetched() if self._distributed else X
-                whole = whole if issparse(X) else on_cpu(whole)
-                points = Points.of(whole, self.metric)
-            base = Problem(None, None, 1, 1.0, points)
-        else:
-            base = self._problem(X, self._place, c)
-        floor = self._floor(n, c)
-        variants = [(base, None)] if c == n else self._variants(base, c)
-        watch.begin(int(self.max_iter) * len(variants), len(variants))
-        runs = [
-            self._run(problem, refine, c, floor, watch) for problem, refine in variants
-        ]
-        watch.end()
-        found = [learned["labels_"] for learned, *_ in runs]
-        best, agreement = medoid(found)
-        learned, said, fitted = runs[best]
-        learned |= fitted()
-        others = np.delete(agreement[best], best)
-        learned["stability_"] = float(others.mean()) if others.size else 1.0
-        learned["agreement_"] = steady(found[best], found[:best] + found[best + 1 :])
-        learned["trials_"] = [
-            {
-                "n_neighbors": run["n_neighbors_"],
-                "refine": run["refine_"],
-                "n_components": run["n_components_"],
-                "sizes": np.bincount(run["labels_"]).tolist(),
-                "agreement": float(agreement[at, best]),
-                "kept": at == best,
-            }
-            for at, (run, *_) in enumerate(runs)
-        ]
-        if self.metric in PAIRS:
-            learned["_row_sums"] = _row_sums(X)
-        seen = X.sample() if self._distributed else X
-        said += unfound(self.neighbors, base.recall) + uneven(self.metric, seen)
-        return learned, said
-
-    @property
-    def _distributed(self):
-        return isinstance(self._place, Cluster)
-
-    def _run(self, problem, refine, c, floor, watch):
-        """Run the loop on one problem.
-
-        Return what is compared with other runs, warnings, and what makes the rest.
-        """
-        n = problem.costs.n if problem.costs is not None else 1
-        making = self._making(floor)
-        problem, refine = refined(problem, refine, making)
-        if c == n:
-            steps = iter([(singletons(n, problem.alpha), 0)])
-        else:
-            steps = ancmm(
-                problem.costs,
-                c,
-                making.first(problem),
-                making.update(problem),
-                alpha=problem.alpha,
-                penalty=self._rule(problem, c),
-                unit=problem.unit,
-                rng=self._generator(),
-                rank=partial(rank, c=c, n=n) if self.exact else None,
-            )
-        fitted = partial(self._fitted, problem=problem, refine=refine, c=c)
-        max_iter = 1 if self.exact and c == 1 else int(self.max_iter)
-        step, history = watch.followed(steps, fitted, max_iter)
-        if self.exact and step.number != c:
-            for graph in settled(step.graph, c, problem.links, floor, making.scale):
-                F = penalized(step.found, problem.unit)
-                value = objective(graph, problem.alpha, step.lam, F)
-                step = Step(graph, step.found, step.lam, *components(graph.S), value)
-                watch.note(step, history)
-        for record in history:
-            record["recall"] = problem.recall
-        learned = {
-            "labels_": self._labels(step, problem, c),
-            "n_neighbors_": None if self.metric == "affinity" else problem.k,
-            "refine_": refine,
-            "n_components_": step.number,
-            "history_": history,
-            "n_iter_": len(history),
-        }
-        said = remarks(self, c, step, history, problem.limited)
-        return learned, said, partial(fitted, step)
-
-    def _number(self, X):
-        """Return how many clusters are wanted."""
-        if not isinstance(self.n_clusters, str):
-            return int(self.n_clusters)
-        if self.metric not in ("euclidean", "l2", "sqeuclidean") or issparse(X):
-            raise InputError(
-                'n_clusters="auto" looks at points with metric="euclidean"; pass a '
-                "number, or that of estimate_n_clusters."
-            )
-        X = on_cpu(X[chosen(X.shape[0])])
-        return estimate_n_clusters(X, random_state=self.random_state).n_clusters
-
-    def _floor(self, n, c):
-        """Return the smallest size of a cluster."""
-        size = self.min_cluster_size
-        if isinstance(size, str):
-            return max(1, math.ceil(min(max(2, 0.1 * n / c), 10, n // (2 * c))))
-        if c * int(size) > n:
-            raise InputError(
-                f"min_cluster_size={size} times n_clusters={c} is more than the number "
-                f"of points, n_samples={n}."
-            )
-        return int(size)
-
-    def _problem(self, X, place, c=None):
-        """Return the problem for the largest number of neighbors that is tried.
-
-        Or, without c, that of the fitted graph.
-        """
-        loops = self.self_neighbor is True
-        if self.metric == "affinity":
-            return of_graph(X, self._making().scale, loops=loops, device=place)
-        options = {
-            "candidates": self.candidates,
-            "alpha": self.alpha,
-            "metric": self.metric,
-            "loops": loops,
-            "n_jobs": self.n_jobs,
-            "neighbors": self.neighbors,
-            "device": place,
-        }
-        k = self.n_neighbors if c is not None else self.n_neighbors_
-        c = int(self.n_clusters_) if c is None else c
-        most = max(grid(X.shape[0], c))
-        order = None
-        if X.shape[0] >= ORDERED and self.metric in SQUARED and not issparse(X):
-            X, order = _ordered(X, place)
-        while True:
-            try:
-                made = of_data(X, c, n_neighbors=k, most=most, **options)
-                return replace(made, order=order)
-            except DegenerateError as error:
-                if not self.exact or 2 * error.k > X.shape[0] - 1:
-                    raise
-                k = 2 * error.k
-
-    def _variants(self, base, c):
-        """Return the problems to choose from, with the names of their refinements."""
-        ways = ("triangles", "local") if self.refine == "both" else (self.refine,)
-        if self.metric == "affinity":
-            if "local" in ways:
-                raise InputError(
-                    f"refine={self.refine!r} measures distances, and "
-                    'metric="affinity" has none; use "auto", "triangles" or None.'
-                )
-            return [(base, way) for way in ways]
-        problems = []
-        if isinstance(self.n_neighbors, str):
-            for k in (k for k in grid(base.costs.n, c) if k < base.k):
-                with suppress(DegenerateError):  # fewer than there are duplicates
-                    problems.append(at(base, k, self.alpha, c))
-        problems.append(base)
-        return [(problem, way) for way in ways for problem in problems]
-
-    def _rule(self, problem, c):
-        """Return the rule for lambda."""
-        if not self.exact:
-            return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))
-        if problem.unit:
-            return Bracket(self._lambda(UNIT_START, 1.0), UNIT_GROWTH, fixed=True)
-        alpha = problem.mean_alpha
-        start = alpha * min(problem.costs.n / c, EXTREME / 2)
-        return Bracket(self._lambda(start, alpha), 2.0)
-
-    def _lambda(self, default, unit):
-        """Return the first lambda, if it is in proportion to the unit of lambda."""
-        start = default if self.penalty is None else float(self.penalty)
-        if not 1 / EXTREME < start / unit < EXTREME:
-            raise InputError(
-                f"penalty={start:g} is out of all proportion to {unit:.3g}, the scale "
-                "of lambda here."
-            )
-        return start
-
-    def _making(self, floor=None):
-        """Return what makes graphs; without a floor, nothing is joined."""
-        return GraphMaker(
-            self.self_neighbor,
-            self.graph_update,
-            self.scaling,
-            self._tol,
-            affine=self.metric == "affinity",
-            floor=floor or 1,
-            together=self.exact and floor is not None,
-        )
-
-    @property
-    def _tol(self):
-        """The error of row sums that the numbers of the graph allow."""
-        return self.tol if self.precision == "double" else max(self.tol, SINGLES)
-
-    def _labels(self, step, problem, c):
-        """Return the labels of a step, in the order of the data."""
-        if c == 1:
-            return np.zeros_like(step.labels)
-        if problem.order is None:
-            return step.labels
-        return numbered(step.labels[inverse(problem.order)])
-
-    def _fitted(self, step, problem, refine, c):
-        """Return the attributes of an estimator that stops with this step."""
-        graph, found, order = step.graph, step.found, problem.order
-        if found is None:
-            found = ky_fan(graph.S, c, step.labels, rng=self._generator())
-        labels = self._labels(step, problem, c)
-        place = slice(None) if order is None else inverse(order)
-        pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
-        # only what is needed, so that all else is forgotten
-        S, u, F, points = graph.S, graph.u, found.F, problem.points
-        later = {
-            "affinity_matrix_": lambda S=S: (
-                S if order is None else S.part(place)
-            ).entries(0.0),
-            "scaling_": lambda u=u: on_cpu(u[place]),
-            "embedding_": lambda F=F: on_cpu(F[place]),
-            "_points": lambda points=points: (
-                points and (points if order is None else points.at(place)).host()
-            ),
-        }
-        del S, u, F, points
-        made = {
-            "labels_": labels,
-            "n_components_": step.number,
-            "n_clusters_": int(labels.max()) + 1,
-            "n_neighbors_": None if self.metric == "affinity" else problem.k,
-            "refine_": refine,
-            "alpha_": (on_cpu(problem.alpha) * np.ones(labels.size))[place],
-            "penalty_": step.lam,
-            "bridges_": pairs if order is None else order[pairs],
-            "converged_": step.number == c and graph.residual <= self._tol,
-            "_n_others": problem.k - (self.self_neighbor is True),
-        }
-        if self._place is None:
-            return made | {name: make() for name, make in later.items()}
-        return made | {"_later": later}
-
-
-def _ordered(X, device):
-    """Return points so that neighbors mostly stand close by, and their order.
-
-    What a loop over edges needs is then mostly in the cache.
-    """
-    if isinstance(device, Cluster):
-        return device.ordered(X)
-    order = leaves(X) if device is None else device.order(X)
-    return X[order], on_cpu(order)
-
-
-def _row_sums(X):
-    """Return the sums of the rows of a square matrix, by which it is known again."""
-    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-
-
-def inverse(order):
-    """Return the place of each number in an order of all."""
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return place
-
-
-def _spread(problem):
-    """Return the alpha of each row, in the order of the data."""
-    alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
-    return alpha if problem.order is None else alpha[inverse(problem.order)]
+    def _learn(self, X, place):
+        return Trials(self, place, Watch(self, X)).learned(X)

@@ -2,25 +2,26 @@
 
 import threading
 import warnings
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral
 
 import numpy as np
-from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.core.errors import InputError, InputTypeError, listed, several
+from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.parameters import PAIRS, canonical, unmasked
 from bistochastic.core.quiet import quietly
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
 from bistochastic.neighbors.exact import nearest_to
-from bistochastic.places import candidates
+from bistochastic.places import host_for, on_host, place_of
+from bistochastic.places.given_pairs import squared
 from bistochastic.places.host.csr import using
+from bistochastic.places.parts import parts
 
 LATER = threading.RLock()
 SAME = 1e-6  # relative difference within which points, or rows, are the same
@@ -85,26 +86,35 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         object
             The fitted estimator.
         """
-        kept = [name for name in vars(self) if name.endswith("_")]
-        for name in (*kept, "_later", "_points", "_n_others", "_row_sums"):
+        old = [name for name in vars(self) if name.endswith("_")]
+        for name in (*old, "_later", "_spreads", "_points", "_n_others", "_row_sums"):
             vars(self).pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
-        X = self._validated(X, reset=True)
+        place, names = self._place_of(X), getattr(X, "columns", None)
+        data = place.checked(X, partial(self._validated, reset=True), self.metric)
+        self._note_columns(data, names)
         jobs = getattr(self, "n_jobs", None)
-        with safely(), one_blas_thread(), using(jobs, X.shape[0]):
-            learned, remarks = self._learn(X)
+        with safely(), one_blas_thread(), using(jobs, data.shape[0]):
+            learned, remarks = place.guarded(lambda: self._learn(data, place))
+        learned["labels_"] = place.labels(learned["labels_"])
         vars(self).update(learned)
         for category, remark in remarks:
             warnings.warn(remark, category, stacklevel=4)  # past the decorators
         return self
 
+    def _place_of(self, X):
+        """Return the place of a fit: this machine."""
+        return host_for(X, type(self).__name__)
+
+    def _note_columns(self, data, names):
+        """Keep what scikit-learn's own check keeps, of data that it has not seen."""
+        self.n_features_in_ = data.shape[1]
+        named = names is not None and all(isinstance(name, str) for name in names)
+        if named and not hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
     def _validated(self, X, reset):
         X = unmasked(X)
-        if is_torch_array(X) and X.device.type != "cpu":
-            raise InputTypeError(
-                f"X lies on {X.device}, and {type(self).__name__} runs on the CPU; "
-                "pass X.cpu(). ANCMM runs on devices."
-            )
         square = self.metric in PAIRS and reset
         if square and hasattr(X, "columns") and not X.index.equals(X.columns):
             raise InputError(
@@ -149,9 +159,10 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def __getstate__(self):
         """Return what is pickled or saved; what was left for later is made now."""
         for name in [*vars(self).get("_later", {})]:
-            getattr(self, name)
-        vars(self).pop("_later", None)
-        return super().__getstate__()
+            if name != "_spreads":  # found again if need be
+                getattr(self, name)
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k not in ("_later", "_spreads")}
 
     def _generator(self):
         """Return the generator that starts the eigensolver; None is a fixed seed."""
@@ -171,8 +182,15 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 class GraphClusterer(Clusterer):
     """A clusterer that learns a graph whose components are the clusters."""
 
+    precision = "double"
+    affinity_matrix_, embedding_, _points = (Later() for _ in range(3))
+
+    def _place_of(self, X):
+        """Return the place of a fit: the device, or where X lies."""
+        return place_of(X, self.device, single=self.precision == "single")
+
     def _validated(self, X, reset):
-        X = super()._validated(X, reset)
+        X = super()._validated(on_host(X), reset)
         points = None if reset else getattr(self, "_points", None)
         return X if points is None else points.stored(X)
 
@@ -272,18 +290,38 @@ class GraphClusterer(Clusterer):
         return P / total[:, None]
 
 
+def kept(place, made, later):
+    """Return fitted attributes, some to be made later where that spares a way.
+
+    Parameters
+    ----------
+    place : Place
+        Where the fit runs.
+    made : dict
+        Attributes.
+    later : dict of callable
+        What makes the others.
+
+    Returns
+    -------
+    dict
+        All of them, or those that are made and what makes the rest.
+    """
+    if place.lazy:
+        return made | {"_later": later}
+    return made | {name: make() for name, make in later.items()}
+
+
 def _tables(D, k):
     """Return (rows, columns, squared distances) of the nearest in rows of distances."""
     if not issparse(D):
         order = np.argsort(D, axis=1, kind="stable")[:, : k + 1]
-        costs = candidates.squared(np.take_along_axis(D, order, axis=1))
+        costs = squared(np.take_along_axis(D, order, axis=1))
         return [(np.arange(D.shape[0]), order, costs)]
     D = csr_array(D)
     i = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
     order = np.lexsort((D.indices, D.data, i))
-    found = candidates.parts(
-        i, D.indices[order], candidates.squared(D.data[order]), D.shape[0]
-    )
+    found = parts(i, D.indices[order], squared(D.data[order]), D.shape[0])
     return [
         (part.rows, np.where(np.isfinite(part.values), part.columns, 0), part.values)
         for part in found

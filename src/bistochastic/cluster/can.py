@@ -11,6 +11,7 @@ from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,
+    check_device,
     check_distance,
     check_jobs,
     check_seed,
@@ -53,6 +54,8 @@ class CAN(RankConstrained):
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
+    device : str or torch.device, optional
+        Where to run, as `ANCMM` takes it; by default where X lies.
     verbose : int, default=0
         Whether to print a line for each step.
 
@@ -113,6 +116,7 @@ class CAN(RankConstrained):
         "max_iter": Count(1),
         "n_jobs": check_jobs,
         "random_state": check_seed,
+        "device": check_device,
         "verbose": Count(0, True, False),
     }
 
@@ -129,6 +133,7 @@ class CAN(RankConstrained):
         max_iter=31,
         n_jobs=None,
         random_state=None,
+        device=None,
         verbose=0,
     ):
         self.n_clusters = n_clusters
@@ -141,18 +146,20 @@ class CAN(RankConstrained):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
-    def _problem(self, X, c):
-        nearest = self._nearest(X, c)
+    def _problem(self, place, X, c):
+        nearest = self._nearest(place, X, c)
         if self.candidates == "local":
             return nearest
-        everyone = self._nearest(X, c, candidates=None, own=1)
+        everyone = self._nearest(place, X, c, candidates=None, own=1)
         return replace(nearest, costs=everyone.costs, limited=everyone.limited)
 
-    def _nearest(self, X, c, candidates="auto", own=0):
+    def _nearest(self, place, X, c, candidates="auto", own=0, ordered=True):
         """Return the problem for the k nearest of each point, and `own` for itself."""
         return of_data(
+            place,
             X,
             c,
             n_neighbors=int(self.n_neighbors) + own,
@@ -162,6 +169,7 @@ class CAN(RankConstrained):
             metric=self.metric,
             loops=bool(own),
             n_jobs=self.n_jobs,
+            ordered=ordered,
         )
 
     def _start(self, problem):

@@ -7,6 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import csr_array, diags_array
 
+from bistochastic.cluster.candidates import ALL
 from bistochastic.cluster.graphs import unmapped
 from bistochastic.cluster.n_clusters import guessed
 from bistochastic.cluster.problem import Problem, of_data
@@ -17,12 +18,13 @@ from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,
+    check_device,
     check_jobs,
     check_metric,
     check_seed,
 )
 from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
-from bistochastic.places.candidates import ALL, of_affinities
+from bistochastic.places.given_pairs import of_affinities
 from bistochastic.places.tables import DenseCosts
 
 UNUSUAL = 10  # mean row sums beyond it are said
@@ -67,6 +69,8 @@ class CLR(RankConstrained):
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
+    device : str or torch.device, optional
+        Where to run, as `ANCMM` takes it; by default where X lies.
     verbose : int, default=0
         Whether to print a line for each step.
 
@@ -124,6 +128,7 @@ class CLR(RankConstrained):
         "max_iter": Count(1),
         "n_jobs": check_jobs,
         "random_state": check_seed,
+        "device": check_device,
         "verbose": Count(0, True, False),
     }
 
@@ -140,6 +145,7 @@ class CLR(RankConstrained):
         max_iter=31,
         n_jobs=None,
         random_state=None,
+        device=None,
         verbose=0,
     ):
         self.n_clusters = n_clusters
@@ -152,21 +158,23 @@ class CLR(RankConstrained):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
-    def _number(self, X):
+    def _number(self, X, place):
         if not isinstance(self.n_clusters, str):
-            return super()._number(X)
-        return guessed(self._first(self._problem(X, 1)).S)
+            return super()._number(X, place)
+        return guessed(self._first(self._problem(place, X, 1)).S)
 
-    def _problem(self, X, c):
+    def _problem(self, place, X, c):
         """Return costs -2 a_ij: with alpha = 1, rows of Eq. (14) are nearest to A."""
         if self.metric == "affinity":
             A = _without_loops(csr_array(X))
-            costs = of_affinities(A, loops=True).costs.weigh(_twice)
+            costs = place.costs(of_affinities(A, loops=True)).weigh(_twice)
             made = Problem(costs, costs, max(1, round(A.nnz / A.shape[0])), 1.0)
         else:
             found = of_data(
+                place,
                 X,
                 c,
                 n_neighbors=self.n_neighbors,
@@ -187,7 +195,7 @@ class CLR(RankConstrained):
                 f'candidates="global" holds all pairs of {made.costs.n:,} points; at '
                 f'most {ALL:,} are allowed. Use "local".'
             )
-        return replace(made, costs=DenseCosts(_dense(costs)))
+        return replace(made, costs=place.costs(DenseCosts(_dense(costs))))
 
     def _first(self, problem):
         rows = problem.costs.weigh(_affinities)
@@ -228,8 +236,8 @@ class CLR(RankConstrained):
         )
         return [(UserWarning, text)]
 
-    def _fitted(self, step, problem, c):
-        learned = super()._fitted(step, problem, c)
+    def _fitted(self, step, place, problem, c):
+        learned = super()._fitted(step, place, problem, c)
         del learned["alpha_"]
         return learned
 
@@ -286,7 +294,8 @@ def _reweighted(m, plain, s=None):
 def _dense(costs):
     """Return the costs of all pairs, those of no candidates 0."""
     made = np.zeros((costs.n, costs.n))
-    for rows, columns, values in costs.listed():
+    for part in costs.listed():
+        rows, columns, values = (x if x is None else on_cpu(x) for x in part)
         columns = np.arange(costs.n)[None, :] if columns is None else columns
         finite = np.where(np.isfinite(values), values, 0.0)
         np.add.at(made, (rows[:, None], columns), finite)

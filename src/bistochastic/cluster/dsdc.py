@@ -21,7 +21,7 @@ from bistochastic.core.quiet import silently
 from bistochastic.core.run import Status
 from bistochastic.neighbors.exact import squared_distances
 from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import distinct, of_distances, squares
+from bistochastic.places.given_pairs import distinct, of_distances, squares
 from bistochastic.places.tables import DenseCosts
 
 COORDINATES = ("euclidean", "l2", "sqeuclidean")

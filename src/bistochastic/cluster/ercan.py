@@ -15,12 +15,12 @@ from bistochastic.core.parameters import (
     Choice,
     Count,
     Positive,
+    check_device,
     check_distance,
     check_jobs,
     check_seed,
 )
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
-from bistochastic.neighbors.exact import norm_of_costs
 
 ETA = 1.05  # of the published demonstration with ten neighbors
 
@@ -63,6 +63,8 @@ class ERCAN(RankConstrained):
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
+    device : str or torch.device, optional
+        Where to run, as `ANCMM` takes it; by default where X lies.
     verbose : int, default=0
         Whether to print a line for each step.
 
@@ -128,6 +130,7 @@ class ERCAN(RankConstrained):
         "max_iter": Count(1),
         "n_jobs": check_jobs,
         "random_state": check_seed,
+        "device": check_device,
         "verbose": Count(0, True, False),
     }
 
@@ -145,6 +148,7 @@ class ERCAN(RankConstrained):
         max_iter=41,
         n_jobs=None,
         random_state=None,
+        device=None,
         verbose=0,
     ):
         self.n_clusters = n_clusters
@@ -158,6 +162,7 @@ class ERCAN(RankConstrained):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
     def _check(self):
@@ -167,9 +172,10 @@ class ERCAN(RankConstrained):
         if not self.rate > 1:
             raise InputError(f"rate={self.rate}: lambda grows by it; it must be > 1.")
 
-    def _problem(self, X, c):
+    def _problem(self, place, X, c):
         self._check_all_pairs(X)
         problem = of_data(
+            place,
             X,
             c,
             n_neighbors=self.n_neighbors,
@@ -180,14 +186,14 @@ class ERCAN(RankConstrained):
             loops=False,
             n_jobs=self.n_jobs,
         )
-        return replace(problem, alpha=self._weight(problem))
+        return replace(problem, alpha=self._weight(place, problem))
 
-    def _weight(self, problem):
+    def _weight(self, place, problem):
         """Return gamma."""
         if self.gamma is not None:
             return float(self.gamma)
         if problem.limited:
-            norm = norm_of_costs(problem.points)
+            norm = place.norm_of_costs(problem.points)
         else:
             rows = on_cpu(problem.costs.reduce(_norm))
             norm = float(_norm(rows[None, :])[0])
@@ -224,8 +230,8 @@ class ERCAN(RankConstrained):
         tags.input_tags.sparse = self.metric != "precomputed"
         return tags
 
-    def _fitted(self, step, problem, c):
-        learned = super()._fitted(step, problem, c)
+    def _fitted(self, step, place, problem, c):
+        learned = super()._fitted(step, place, problem, c)
         del learned["alpha_"]
         return learned | {"gamma_": problem.alpha}
 

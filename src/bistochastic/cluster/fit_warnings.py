@@ -15,13 +15,15 @@ UNEVEN = 100
 SLACK = 0.05  # of the recall
 
 
-def remarks(model, c, step, history, limited):
+def remarks(model, tol, c, step, history, limited):
     """Return the warnings after a fit, as pairs of category and sentence.
 
     Parameters
     ----------
     model : ANCMM
         What was fitted; its parameters say what was wanted.
+    tol : float
+        Largest error of a row sum.
     c : int
         Wanted number of components.
     step : Step
@@ -47,8 +49,8 @@ def remarks(model, c, step, history, limited):
                 "was no other way to cut."
             )
             said.append((UserWarning, text))
-    if step.graph.residual > model._tol:
-        worst = f"{step.graph.residual:.1e}, more than tol={model._tol:g}"
+    if step.graph.residual > tol:
+        worst = f"{step.graph.residual:.1e}, more than tol={tol:g}"
         said.append(
             (ConvergenceWarning, f"The row sums of the graph are off by {worst}.")
         )

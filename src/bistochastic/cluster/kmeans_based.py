@@ -20,7 +20,7 @@ class Embedded(Clusterer):
     the other fitted attributes, and notes each stage.
     """
 
-    def _learn(self, X):
+    def _learn(self, X, place):
         c = int(self.n_clusters)
         if c > X.shape[0]:
             raise InputError(

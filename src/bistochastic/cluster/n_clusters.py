@@ -11,7 +11,7 @@ from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.parameters import Count, unmasked
 from bistochastic.core.quiet import quietly
 from bistochastic.graph.components import components
-from bistochastic.places.dask_workers.workers import is_collection
+from bistochastic.places import is_collection
 from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 

@@ -3,22 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy.linalg import eigh
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.cluster.can import CAN
+from bistochastic.cluster.candidates import ALL
 from bistochastic.cluster.rank_constrained import RankConstrained
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import on_cpu, times
 from bistochastic.core.errors import InputError, InputTypeError
 from bistochastic.core.parameters import Choice, Count
 from bistochastic.core.quiet import quietly
-from bistochastic.neighbors.exact import squared_distances
-from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import ALL, of_points
-from bistochastic.places.parts import Part
-from bistochastic.places.tables import DenseCosts, TableCosts
 
 SETTLED = 5  # steps after which the nearest are looked for in the projection
 RANK = 1e-10  # of the largest singular value: directions without spread
@@ -59,6 +56,8 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         Threads of the neighbor search.
     random_state : int, RandomState or None, default=None
         Starts the eigensolver; None is a fixed seed.
+    device : str or torch.device, optional
+        Where to run, as `ANCMM` takes it; by default where X lies.
     verbose : int, default=0
         Whether to print a line for each step.
 
@@ -134,6 +133,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         max_iter=31,
         n_jobs=None,
         random_state=None,
+        device=None,
         verbose=0,
     ):
         self.n_clusters = n_clusters
@@ -146,6 +146,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
     @quietly
@@ -171,12 +172,13 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         (150, 2)
         """
         check_is_fitted(self, "labels_")
-        return _product(self._validated(X, reset=False), self.projection_)
+        return times(self._validated(X, reset=False), self.projection_)
 
-    def _problem(self, X, c):
-        nearest = self._nearest(X, c)
+    def _problem(self, place, X, c):
+        nearest = self._nearest(place, X, c, ordered=False)
         wanted = max(1, c - 1) if self.n_components is None else int(self.n_components)
-        return replace(nearest, costs=Projected(X, wanted, nearest, self.candidates))
+        costs = Projected(place, X, wanted, nearest, self.candidates)
+        return replace(nearest, costs=costs)
 
     def _start(self, problem):
         return RankConstrained._start(self, problem)
@@ -197,14 +199,13 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         problem.costs.learn(first.S, first=True)
         return first
 
-    def _fitted(self, step, problem, c):
-        learned = super()._fitted(step, problem, c)
+    def _fitted(self, step, place, problem, c):
         W = problem.costs.projection(step.graph.S)
-        points = Points.of(_product(problem.costs.X, W), "euclidean")
-        return learned | {"projection_": W, "_points": points}
+        moved = replace(problem, points=problem.costs.points(W))
+        return super()._fitted(step, place, moved, c) | {"projection_": W}
 
     def _placed(self, X):
-        return super()._placed(_product(X, self.projection_))
+        return super()._placed(times(X, self.projection_))
 
     def _validated(self, X, reset):
         if issparse(X):
@@ -224,17 +225,14 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         return tags
 
 
-def _product(X, W):
-    """Return X W, each row the same in whatever company."""
-    return np.einsum("ij,jk->ik", X, W)
-
-
 class Projected:
     """The costs of points in a projection that follows the graph.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    place : Place
+        Where the points are.
+    X : data of the place
         Points.
     wanted : int
         Number of columns of the projection.
@@ -244,16 +242,21 @@ class Projected:
         All points or the nearest.
     """
 
-    def __init__(self, X, wanted, nearest, candidates):
+    def __init__(self, place, X, wanted, nearest, candidates):
         if candidates == "global" and X.shape[0] > ALL:
             raise InputError(
                 f'candidates="global" holds all pairs of {X.shape[0]:,} points; at '
                 f'most {ALL:,} are allowed. Use "local".'
             )
-        self.X, self.n = X, X.shape[0]
-        U, s, V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+        self._place, self.n = place, X.shape[0]
+        self._X = place.vectors(X)
+        xp = array_namespace(self._X)
+        centered = self._X - xp.sum(self._X, axis=0) / self.n
+        Q, R = xp.linalg.qr(centered)
+        U, s, V = np.linalg.svd(on_cpu(R), full_matrices=False)
         rank = max(1, int(np.sum(s > RANK * s[0])))
-        self._U, self._V, self._s = U[:, :rank], V[:rank].T, s[:rank]
+        self._U = Q @ _beside(U[:, :rank], self._X)
+        self._V, self._s = V[:rank].T, s[:rank]
         self._s[self._s == 0] = 1.0  # all points are the same
         self._wanted = min(wanted, rank)
         self._nearest = nearest
@@ -264,17 +267,23 @@ class Projected:
         """Return the costs in the projection with the penalty."""
         return self.costs.plus(lam, F)
 
+    def points(self, W):
+        """Return the points in a projection."""
+        P = self._place.of_vectors(times(self._X, _beside(W, self._X)))
+        return self._place.points(P, "euclidean")
+
     def learn(self, S, first=False):
         """Learn the projection from a graph, and with it the costs."""
         W = self.projection(S, scaled=not first)
-        P = Points.of(_product(self.X, W), "euclidean")
+        k = self._nearest.k
         if self._candidates == "global":
-            self.costs = DenseCosts(squared_distances(P))
+            self.costs = self._place.all_pairs(self.points(W), True)
         elif self._steps >= SETTLED:
-            k = self._nearest.k
-            self.costs = of_points(P, k, k, loops=False).costs.closest(k)
+            costs, _ = self._place.candidates(self.points(W), k, False, "exact", None)
+            self.costs = costs.closest(k)
         else:
-            self.costs = self._moved(P.X)
+            P = times(self._X, _beside(W, self._X))
+            self.costs = self._nearest.costs.remade(_between, P)
         self._steps += 1
 
     def projection(self, S, scaled=True):
@@ -292,18 +301,24 @@ class Projected:
         array of shape (d, m)
             Columns of unit length.
         """
-        degree = on_cpu(S.apply(S.ones()))
-        Z = self._U if scaled else self._U * self._s
-        M = Z.T @ (degree[:, None] * Z - on_cpu(S.apply(S.vector(Z))))
+        degree = S.apply(S.ones())
+        s = np.ones_like(self._s) if scaled else self._s
+        Z = self._U
+        M = on_cpu(Z.T @ (degree[:, None] * Z - S.apply(Z)))
+        M = s[:, None] * M * s[None, :]
         _, Q = eigh((M + M.T) / 2, subset_by_index=[0, self._wanted - 1])
         W = self._V @ (Q / self._s[:, None] if scaled else Q)
         W = W / np.sqrt(np.sum(W * W, axis=0))
         return W * np.where(W[np.abs(W).argmax(axis=0), range(W.shape[1])] < 0, -1, 1)
 
-    def _moved(self, P):
-        """Return the projected costs of those that were nearest at first."""
-        parts = []
-        for part in self._nearest.costs.parts:
-            gap = P[part.columns] - P[part.rows][:, None, :]
-            parts.append(Part(part.rows, part.columns, np.sum(gap * gap, axis=2)))
-        return TableCosts(parts, self.n)
+
+def _beside(small, V):
+    """Return a small matrix in the type and on the device of a block."""
+    xp = array_namespace(V)
+    return xp.asarray(small, dtype=V.dtype, device=device(V))
+
+
+def _between(rows, columns, values, P):
+    """Return the costs of the same candidates in a projection."""
+    gap = P[columns] - P[rows][:, None, :]
+    return columns, array_namespace(P).sum(gap * gap, axis=2)

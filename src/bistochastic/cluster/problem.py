@@ -6,33 +6,28 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import array_namespace
 from scipy.sparse import issparse
 
+from bistochastic.cluster.candidates import Candidates, of_points
 from bistochastic.cluster.step import Learned
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Costs
-from bistochastic.graph.bridges import Links
 from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
-from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import (
-    Candidates,
+from bistochastic.places.given_pairs import (
     distinct,
     fewest,
     of_affinities,
     of_distances,
-    of_points,
     of_table,
-    on_cluster,
     squares,
 )
-from bistochastic.places.dask_workers.workers import Cluster
 from bistochastic.places.matrices import Wanted, hold
 from bistochastic.places.tables import DenseCosts
-from bistochastic.places.torch_device.device import TorchPoints
 from bistochastic.scaling.feasibility import scalable
 
+ORDERED = 200_000  # points from which on their order is worth a change
 FARTHEST = 1e12  # how far a given alpha may be from that of Eq. (19), by a factor
 
 
@@ -75,7 +70,7 @@ class Problem:
     points: Any = None
     limited: int = 0
     given: Learned | None = None
-    links: Links | None = None
+    links: Any = None
     wanted: int | None = None
     unit: bool = False
     recall: float = 1.0
@@ -112,6 +107,7 @@ class Problem:
 
 
 def of_data(
+    place,
     X,
     c,
     *,
@@ -123,13 +119,15 @@ def of_data(
     loops,
     n_jobs,
     neighbors="exact",
-    device=None,
+    ordered=True,
 ):
     """Choose k, the candidates and alpha for points or distances.
 
     Parameters
     ----------
-    X : array or sparse matrix
+    place : Place
+        Where the data are.
+    X : data of the place
         Points, or distances.
     c : int
         Number of clusters.
@@ -139,20 +137,49 @@ def of_data(
         What "auto" stands for, if there are as many candidates.
     loops : bool
         Whether a point is its own candidate.
-    device : Device or Cluster, optional
-        Where the fit runs; X is a tensor there if the search knows the metric, or lies
-        on its workers.
+    ordered : bool, default=True
+        Whether very many points may be put in another order.
 
     Returns
     -------
     Problem
         What a run needs.
     """
-    given = metric == "precomputed"
+    given, order = metric == "precomputed", None
     if n_neighbors == "auto" and isinstance(candidates, Integral):
         most = min(most, int(candidates))
     number, row = fewest(X, loops=loops, pairs=given)
     k = _neighbors(n_neighbors, most, X.shape[0], number, row, loops)
+    wanted = _wanted(candidates, k)
+    if given:
+        points, (found, known) = None, _of_pairs(X, k, wanted, loops)
+        found = Candidates(place.costs(found))
+    else:
+        if ordered and X.shape[0] >= ORDERED:
+            X, order = place.ordered(X, metric)
+        points, options = place.points(X, metric), {"loops": loops, "n_jobs": n_jobs}
+        found = of_points(
+            place, points, X.shape[0], k, wanted, neighbors=neighbors, **options
+        )
+        known = found.costs
+    _check_distinct(found.costs, c, loops)
+    base = Problem(
+        all_costs=found.costs,
+        costs=found.costs,
+        k=k,
+        alpha=1.0,
+        points=points,
+        limited=found.limited,
+        recall=found.recall,
+        links=place.links(known, points),
+        wanted=0 if candidates == "auto" else wanted,
+        order=order,
+    )
+    return at(base, k, alpha, c)
+
+
+def _wanted(candidates, k):
+    """Return how many candidates are wanted, None for all."""
     wanted = k if candidates == "auto" else candidates
     wanted = wanted if wanted is None else int(wanted)
     if wanted is not None and wanted < k:
@@ -160,55 +187,18 @@ def of_data(
             f"candidates={wanted} is less than n_neighbors={k}; every neighbor is a "
             "candidate."
         )
-    points = None
-    if given:
-        found = (of_table if issparse(X) else of_distances)(X, loops=loops)
-        if not issparse(X) and wanted is not None:
-            found = Candidates(found.costs.table(max(k + 1, wanted)))
-    elif isinstance(device, Cluster):
-        points = device.points(X, metric)
-        found = on_cluster(
-            points, k, wanted, loops=loops, neighbors=neighbors, cluster=device
-        )
-    else:
-        there = is_torch_array(X)
-        points = (TorchPoints if there else Points).of(X, metric)
-        found = of_points(
-            points,
-            k,
-            wanted,
-            loops=loops,
-            n_jobs=n_jobs,
-            neighbors=neighbors,
-            device=device if there else None,
-        )
-    spread = isinstance(device, Cluster)
-    if device is not None and not spread:
-        found = replace(found, costs=device.costs(found.costs))
-    _check_distinct(found.costs, c, loops)
-    known = found.costs  # of given distances all are known
-    if given and not issparse(X):
-        known = DenseCosts(squares(X))
-    if spread:
-        links = device.links(known, points)
-    else:
-        links = Links(known.n, known.listed(), points)
-    return at(
-        Problem(
-            all_costs=found.costs,
-            costs=found.costs,
-            k=k,
-            alpha=1.0,
-            points=points,
-            limited=found.limited,
-            recall=found.recall,
-            links=links,
-            wanted=0 if candidates == "auto" else wanted,
-        ),
-        k,
-        alpha,
-        c,
-    )
+    return wanted
+
+
+def _of_pairs(D, k, wanted, loops):
+    """Return the costs of given distances for the loop, and those that are known."""
+    if issparse(D):
+        found = of_table(D, loops=loops)
+        return found, found
+    found = of_distances(D, loops=loops)
+    if wanted is not None:
+        found = found.table(max(k + 1, wanted))
+    return found, DenseCosts(squares(D))
 
 
 def at(problem, k, alpha, c):
@@ -235,11 +225,13 @@ def at(problem, k, alpha, c):
     return replace(problem, costs=used, k=k, alpha=_alpha(costs, k, alpha, c))
 
 
-def of_graph(X, scale, *, loops, device=None):
+def of_graph(place, X, scale, *, loops):
     """Take a graph: M(X) is the first graph, and what the rows stay near to.
 
     Parameters
     ----------
+    place : Place
+        Where the fit runs.
     X : array or sparse matrix of shape (n, n)
         Symmetric affinities. Without total support a tenth of the mean row sum is
         added to the diagonal.
@@ -247,16 +239,13 @@ def of_graph(X, scale, *, loops, device=None):
         Finds the diagonal of D.
     loops : bool
         Whether a point may keep weight for itself.
-    device : Device, optional
-        Where the fit runs.
 
     Returns
     -------
     Problem
         What a run needs.
     """
-    held = hold(X, Wanted("X")).graph
-    ready = scalable(held if device is None else device.graph(held), "regularize")
+    ready = scalable(place.graph(hold(X, Wanted("X")).graph), "regularize")
     done = scale(ready.graph)
     A = ready.graph.scaled(done.value)
     entries = A.entries(0.0)
@@ -268,10 +257,9 @@ def of_graph(X, scale, *, loops, device=None):
         n_products=ready.graph.n_products,
         shift=ready.shift,
     )
-    costs = of_affinities(entries, loops=loops).costs
-    costs = costs if device is None else device.costs(costs)
+    costs = place.costs(of_affinities(entries, loops=loops))
     k = max(1, round(entries.nnz / A.n))
-    links = Links(costs.n, costs.listed())
+    links = place.links(costs, None)
     return Problem(costs, costs, k, 0.5, given=graph, links=links)
 
 

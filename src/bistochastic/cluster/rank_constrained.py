@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 
-from bistochastic.cluster.base import GraphClusterer
+from bistochastic.cluster.base import GraphClusterer, kept
 from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.fit_warnings import limits, missed, uneven, unsolved
 from bistochastic.cluster.loop import ancmm
 from bistochastic.cluster.penalty import Penalty
+from bistochastic.cluster.step import labels_of, left_there
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, several
 from bistochastic.graph.components import components
@@ -27,17 +28,17 @@ class RankConstrained(GraphClusterer):
     _updates = False  # whether a first graph with c components is no result yet
     _connected = "raise n_neighbors"  # what joins components of the first graph
 
-    def _learn(self, X):
+    def _learn(self, X, place):
         n = X.shape[0]
         if n == 1:
             raise InputError("n_samples=1, but this method needs neighbors of a point.")
-        c = self._number(X)
+        c = self._number(X, place)
         if c > n:
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
         watch = Watch(self, X)
-        problem = self._problem(X, c)
+        problem = self._problem(place, X, c)
         first = self._first(problem)
         number = components(first.S)[0]
         if self.strict and number > c:
@@ -57,20 +58,20 @@ class RankConstrained(GraphClusterer):
         )
         if self._updates:  # the first graph is not the result, whatever it is
             steps = ((step, left if step.found else n) for step, left in steps)
-        fitted = partial(self._fitted, problem=problem, c=c)
+        fitted = partial(self._fitted, place=place, problem=problem, c=c)
         watch.begin(int(self.max_iter))
         step, history = watch.followed(steps, fitted, int(self.max_iter))
         watch.end()
         learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
         said = missed(self, c, step, history) + unsolved(history)
-        said += limits(history, problem.limited) + uneven(self.metric, X)
+        said += limits(history, problem.limited) + uneven(self.metric, place.sample(X))
         return learned, said + self._remarks(problem)
 
     def _remarks(self, problem):
         """Return what else there is to say."""
         return []
 
-    def _number(self, X):
+    def _number(self, X, place):
         """Return how many clusters are wanted."""
         return int(self.n_clusters)
 
@@ -78,21 +79,22 @@ class RankConstrained(GraphClusterer):
         """Return the first lambda."""
         return problem.mean_alpha if self.penalty is None else float(self.penalty)
 
-    def _fitted(self, step, problem, c):
+    def _fitted(self, step, place, problem, c):
         """Return the attributes of an estimator that stops with this step."""
-        graph, labels, found = step.graph, step.labels, step.found
+        found, order = step.found, problem.order
         if found is None:
-            found = ky_fan(graph.S, c, labels, rng=self._generator())
-        return {
+            found = ky_fan(step.graph.S, c, step.labels, rng=self._generator())
+        labels = labels_of(step, order)
+        made = {
             "labels_": labels,
-            "affinity_matrix_": graph.S.entries(0.0),
-            "embedding_": on_cpu(found.F),
             "n_components_": step.number,
             "n_clusters_": int(labels.max()) + 1,
             "n_neighbors_": problem.k,
             "alpha_": on_cpu(problem.alpha) * np.ones(labels.size),
             "penalty_": step.lam,
             "converged_": step.number == c,
-            "_points": problem.points,
             "_n_others": problem.k,
         }
+        later = left_there(step.graph, found, problem.points, order)
+        del later["scaling_"]
+        return kept(place, made, later)

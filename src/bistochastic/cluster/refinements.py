@@ -9,7 +9,6 @@ from array_api_compat import array_namespace
 from bistochastic.core.arrays import on_cpu
 from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
 from bistochastic.graph.simplex import largest_alpha
-from bistochastic.places.candidates import of_affinities
 
 FLAT = 3.0  # intrinsic dimension up to which "auto" is "triangles"
 
@@ -60,20 +59,13 @@ def _supported(problem, making):
     S = triangles(first.S)
     done = making.scale(S)
     A = S.scaled(done.value)
-    costs = _tables(problem.all_costs, A)
+    costs = problem.all_costs.beside(A.parts())  # its rows, at first
     graph = replace(
         first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
     )
     return replace(
         problem, all_costs=costs, costs=costs, alpha=0.5, given=graph, unit=True
     )
-
-
-def _tables(costs, A):
-    """Return costs whose rows, at first, are those of A."""
-    if hasattr(A, "parts"):  # it does not leave its device
-        return costs.beside(A.parts())
-    return costs.beside(of_affinities(A.entries(0.0), loops=True).costs.parts)
 
 
 def _locally_scaled(problem, loops):

@@ -26,7 +26,7 @@ from bistochastic.graph.refine import local_scales
 from bistochastic.graph.simplex import first_weights
 from bistochastic.neighbors.exact import squared_distances
 from bistochastic.neighbors.points import Points
-from bistochastic.places.candidates import of_points
+from bistochastic.places.host.host import Host
 from bistochastic.places.matrices import Wanted, hold
 from bistochastic.scaling.feasibility import scalable, support
 from bistochastic.spectrum.ky_fan import ky_fan
@@ -198,7 +198,7 @@ class DoublyStochasticSpectral(Embedded):
             )
         points = Points.of(X, "euclidean")
         if self.affinity == "adaptive":
-            found = of_points(points, k, k, loops=True, n_jobs=self.n_jobs).costs
+            found, _ = Host().candidates(points, k, True, "exact", self.n_jobs)
             rows = found.weigh(partial(first_weights, k=k))
             return rows.symmetrized().native()
         D = squared_distances(points)

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import listed, several
 from bistochastic.core.protocols import Graph
 from bistochastic.core.run import Status
+from bistochastic.graph.components import numbered
 from bistochastic.graph.objective import Objective
 from bistochastic.spectrum.ky_fan import Embedding, smoothness
 
@@ -138,3 +140,66 @@ def objective(graph, alpha, lam, F):
     weights = {"weights": alpha} if np.ndim(alpha) else {}
     norm = graph.S.sq_norm(**weights) * (1.0 if weights else alpha)
     return Objective(graph.distance, norm, smooth)
+
+
+def labels_of(step, order, c=None):
+    """Return the labels of a step, in the order of the data.
+
+    Parameters
+    ----------
+    step : Step
+        The step.
+    order : array of int of shape (n,), or None
+        Which of the data stands where.
+    c : int, optional
+        Wanted number of clusters; one cluster has all points, whatever the graph is.
+
+    Returns
+    -------
+    array of int of shape (n,)
+        Labels, numbered by first appearance.
+    """
+    if c == 1:
+        return np.zeros_like(step.labels)
+    if order is None:
+        return step.labels
+    return numbered(step.labels[inverse(order)])
+
+
+def left_there(graph, found, points, order):
+    """Return what makes the attributes that may stay where they are for a while.
+
+    Parameters
+    ----------
+    graph : Learned
+        The fitted graph.
+    found : Embedding
+        Its embedding.
+    points : Points or None
+        The points.
+    order : array of int of shape (n,), or None
+        Which of the data stands where.
+
+    Returns
+    -------
+    dict of callable
+        By the names of the attributes. They hold nothing else of the fit, so that all
+        else is forgotten.
+    """
+    S, u, F = graph.S, graph.u, found.F
+    spot = slice(None) if order is None else inverse(order)
+    return {
+        "affinity_matrix_": lambda: (S if order is None else S.part(spot)).entries(0.0),
+        "scaling_": lambda: on_cpu(u[spot]),
+        "embedding_": lambda: on_cpu(F[spot]),
+        "_points": lambda: (
+            points and (points if order is None else points.at(spot)).host()
+        ),
+    }
+
+
+def inverse(order):
+    """Return the place of each number in an order of all."""
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return place

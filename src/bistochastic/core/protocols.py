@@ -1,13 +1,15 @@
-"""The verbs: all that an algorithm may ask of an n x n matrix.
+"""The seams: all that an algorithm may ask of a matrix, and of the place of the data.
 
 Vectors are arrays of an array-API namespace (NumPy, torch, ...). Matrices are
-*holders* that answer these verbs; an algorithm never learns how they are stored.
+*holders* that answer verbs; an algorithm never learns how they are stored. A *place*
+makes holders of data, and brings results back; an estimator never learns which it is.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 Text = TypeVar("Text", bound=Callable[..., Any])
+Made = TypeVar("Made")
 
 
 class Graph(Protocol):
@@ -15,6 +17,7 @@ class Graph(Protocol):
 
     n: int
     n_products: int  # how often S has met a vector
+    fetched: bool  # whether a look at all entries is waited for, as on workers
 
     def ones(self) -> Any:
         """Return the vector of n ones, in the namespace of this holder's vectors."""
@@ -48,6 +51,22 @@ class Graph(Protocol):
 
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
         """Return S with edges added: weights[k] at (i[k], j[k]) and its mirror."""
+
+    def parts(self) -> Any:
+        """Return the entries as costs -s_ij, for `Costs.beside`."""
+
+    def recurrence(
+        self, X: Any, Y: Any, center: float, terms: Sequence[Any], accuracy: float
+    ) -> Any:
+        """Return the last of the blocks Z_k = a (S - center I) Z_(k-1) + c Z_(k-2).
+
+        Z_0 and Z_1 are X and Y, and `terms` has the a and c of each; Y may be
+        overwritten. Relative errors below `accuracy` do not matter. A holder without a
+        faster way takes `core.recurrence`.
+        """
+
+    def highest(self) -> Any:
+        """Return the largest entry of each row."""
 
     def supported(self) -> Self:
         """Return s_ij times the root of (S^2)_ij, on the pattern of S."""
@@ -137,6 +156,22 @@ class Costs(Protocol):
     def closest(self, m: int) -> Self:
         """Return the m cheapest candidates of each row; ties go to the first."""
 
+    def table(self, m: int) -> "Costs":
+        """Return the m cheapest candidates of each row as a table, itself first."""
+
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates (None for all in order) and costs, part by part."""
+
+    def beside(self, parts: Any) -> Self:
+        """Return other costs of the same points, of parts that a graph made."""
+
+    def remade(self, rule: Callable[..., Any], along: Any) -> Self:
+        """Return what `rule` makes of rows, candidates and costs of a table.
+
+        It returns candidates and costs, and may pick from the vector `along` by rows
+        and candidates.
+        """
+
     def weigh(
         self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
     ) -> "Rows":
@@ -162,6 +197,14 @@ class Rows(Protocol):
 
     n: int
 
+    def weigh(
+        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
+    ) -> "Rows":
+        """Return what `rule` makes of the weights, as `Costs.weigh` does."""
+
+    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
+        """Return the vector of what `rule` makes of each row."""
+
     def symmetrized(self) -> Graph:
         """Return (S + S') / 2 of the positive weights, Eq. (16)."""
 
@@ -170,3 +213,93 @@ class Rows(Protocol):
 
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
+
+
+class Points(Protocol):
+    """Points made ready for distances, wherever they are."""
+
+    metric: Any
+
+    def at(self, rows: Any) -> "Points":
+        """Return some of the points, by their numbers on the host."""
+
+    def host(self) -> Any:
+        """Return the points as `neighbors.points.Points` on the host."""
+
+
+class Links(Protocol):
+    """Finds the cheapest pairs of points between parts."""
+
+    twins: Any  # the group of each point if points at cost 0 form groups; else None
+
+    def within(self, index: Any) -> "Links":
+        """Return the links among some of the points only."""
+
+    def leaving(self, labels: Any, wanted: Any) -> tuple[Any, Any, Any]:
+        """Return cost, inner and outer end of the cheapest pair that leaves each part.
+
+        Infinite costs for parts that are not `wanted`, or that nothing links.
+        """
+
+
+class Place(Protocol):
+    """Where the data of a fit lie and its work is done.
+
+    Data are what `checked` returns; they have a `shape` and are passed back to the
+    other verbs. What is not said to be on the host is in the place.
+    """
+
+    lazy: bool  # whether fitted attributes stay here until they are asked for
+
+    def checked(self, X: Any, check: Callable[[Any], Any], metric: Any) -> Any:
+        """Return the data, looked at; `check` looks at those that are on the host."""
+
+    def rows(self, data: Any, index: Any) -> Any:
+        """Return some rows of the data as an array on the host."""
+
+    def sample(self, data: Any) -> Any:
+        """Return rows that tell what all are like: all of them where that is cheap."""
+
+    def ordered(self, data: Any, metric: Any) -> tuple[Any, Any]:
+        """Return the data with neighbors mostly close by, and their order.
+
+        The order is an array on the host, or None if the data stay as they are.
+        """
+
+    def points(self, data: Any, metric: Any) -> Points:
+        """Make points ready for distances."""
+
+    def vectors(self, data: Any) -> Any:
+        """Return the data as a block of columns, in the namespace of vectors here."""
+
+    def of_vectors(self, V: Any) -> Any:
+        """Return a block of columns as data."""
+
+    def all_pairs(self, points: Points, loops: bool) -> Costs:
+        """Return the squared distances of all pairs."""
+
+    def candidates(
+        self, points: Points, m: int, loops: bool, how: Any, n_jobs: int | None
+    ) -> tuple[Costs, float]:
+        """Find the m nearest other points of every point, or most of them.
+
+        Return their costs, the point itself first if it counts, and the recall.
+        """
+
+    def norm_of_costs(self, points: Points) -> float:
+        """Return the Frobenius norm of the squared distances of all pairs."""
+
+    def costs(self, costs: Costs) -> Costs:
+        """Bring costs that are on the host, or here, to this place."""
+
+    def graph(self, S: Graph) -> Graph:
+        """Bring a graph that is on the host, or here, to this place."""
+
+    def links(self, costs: Costs, points: Points | None) -> Links:
+        """Return what finds the cheapest pairs, by costs and then among all points."""
+
+    def guarded(self, made: Callable[[], Made]) -> Made:
+        """Return what a function makes, minding what can go wrong here."""
+
+    def labels(self, labels: Any) -> Any:
+        """Return labels, an array on the host, in the kind of X."""

@@ -3,9 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.core.jobs import workers
 from bistochastic.neighbors.points import SQUARED
@@ -13,27 +15,83 @@ from bistochastic.neighbors.points import SQUARED
 NEAR = 1e-6  # of |x|^2 + |y|^2: a shorter distance is computed again, by differences
 LOST = 1e-8  # of |x|^2: if the m-th neighbor is nearer, the search is done again
 AFFORDED = 1 << 29  # pairs that are looked at one by one to order ties
-ORDERED = 200_000  # points from which on their order is worth a change
 LARGEST = 1 << 27  # entries of a sparse X that may be made dense for that
 ROWS = 1 << 16  # rows measured in one go
+MOMENTS = 2000  # columns up to which sums over points tell a norm over pairs
 FLAT = 6  # columns up to which a tree is the fastest search
 ASKED = 500  # rows that a thread asks a tree for, at least
 LARGE = 1e150  # coordinates above it have squares that overflow
 
 
 def norm_of_costs(points):
-    """Return the Frobenius norm of the squared distances, some rows at a time.
+    """Return the Frobenius norm of the squared distances of all pairs.
 
     Parameters
     ----------
     points : Points
-        The points.
+        The points; by coordinates, arrays of any namespace.
 
     Returns
     -------
     float
         The root of the sum of d_ij^2 over all i and j.
     """
+    X = points.X
+    if points.metric not in SQUARED or issparse(X) or X.shape[1] > MOMENTS:
+        return _norm_by_chunks(points)
+    xp = array_namespace(X)
+    mean = xp.mean(X, axis=0)
+    top = float(xp.max(xp.abs(X - mean)))
+    return norm_of_moments(X.shape[0], top, moments(X, mean, top or 1.0))
+
+
+def moments(X, mean, top):
+    """Return the sums over points that the norm of all squared distances is made of.
+
+    Parameters
+    ----------
+    X : array of shape (m, d)
+        Some points.
+    mean : array of shape (d,)
+        The mean of all.
+    top : float
+        Unit of length, so that fourth powers do not overflow.
+
+    Returns
+    -------
+    tuple of (array, array, array of shape (d, d))
+        Sums of |y|^2, |y|^4 and y y' for y = (x - mean) / top.
+    """
+    xp = array_namespace(X)
+    Y = xp.astype((X - mean) / top, xp.float64)
+    squares = xp.vecdot(Y, Y)
+    return xp.sum(squares), xp.vecdot(squares, squares), Y.T @ Y
+
+
+def norm_of_moments(n, top, sums):
+    """Return the root of the sum of |y_i - y_j|^4, the mean of y being zero.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    top : float
+        Unit of length.
+    sums : tuple
+        What `moments` gives for all of them.
+
+    Returns
+    -------
+    float
+        The Frobenius norm of the squared distances.
+    """
+    second, fourth, gram = (np.asarray(on_cpu(part), float) for part in sums)
+    total = 2 * n * fourth + 2 * second**2 + 4 * np.sum(gram**2)
+    return float(top**2 * np.sqrt(total))
+
+
+def _norm_by_chunks(points):
+    """Return the same for any metric, some rows at a time."""
     from sklearn.metrics import pairwise_distances_chunked
 
     metric = "euclidean" if points.metric in SQUARED else points.metric

@@ -17,7 +17,7 @@ from bistochastic.core.errors import (
     several,
 )
 from bistochastic.core.protocols import Graph
-from bistochastic.places.dask_workers.workers import is_collection
+from bistochastic.places import is_collection
 from bistochastic.places.host.csr import Csr, mirrored
 from bistochastic.places.host.dense import Dense
 

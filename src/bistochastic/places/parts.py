@@ -112,3 +112,26 @@ def tiles(rows: int, width: int, size: int = TILE) -> list[slice]:
     """Cut rows of `width` numbers into slices of about `size` numbers."""
     size = max(1, size // max(1, width))
     return [slice(a, min(a + size, rows)) for a in range(0, rows, size)]
+
+
+def affinity_parts(A: Any, loops: bool = True) -> list[Part]:
+    """Put the entries of a graph, as costs -a_ij, into tables.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Graph; every row needs an entry.
+    loops : bool, default=True
+        Whether the diagonal counts.
+
+    Returns
+    -------
+    list of Part
+        Tables, the cheapest candidate of each row first.
+    """
+    n = A.shape[0]
+    i = np.repeat(np.arange(n), np.diff(A.indptr))
+    kept = np.ones(i.size, dtype=bool) if loops else i != A.indices
+    i, j, costs = i[kept], A.indices[kept], -A.data[kept]
+    order = np.lexsort((j, costs, i))
+    return parts(i[order], j[order], costs[order], n)

@@ -12,6 +12,7 @@ MOST_PRODUCTS = 1000  # in one run of conjugate gradients
 SMALL = 2000  # rows up to which any fill is affordable
 FEW_PRODUCTS = 300  # with so few rows: a factorization takes no longer
 AFFORDABLE = 2e10  # operations that a factorization may take
+FETCHED = 1_000_000  # rows of a graph on workers that may be factorized here
 NOTHING = 1e-18  # an entry that its diagonal does not feel
 REFINEMENTS = 3
 
@@ -67,7 +68,7 @@ class NewtonSystem:
 
     def _factorized(self, S, u, r, b):
         self.factorized = self.factorized or self._affordable
-        x = S.fast(factorized)(S, u, r, b) if self._affordable else None
+        x = factorized(S, u, r, b) if self._affordable else None
         self._affordable = x is not None  # if not, do not try again in this run
         return x
 
@@ -132,6 +133,8 @@ def factorized(S, u, r, b):
     array of shape (n,), or None
         The solution; None where the factors could be too large.
     """
+    if S.fetched and S.n > FETCHED:
+        return None
     P = S.scaled(u).entries(NOTHING)
     if S.n > SMALL and _work(P) > AFFORDABLE:
         return None

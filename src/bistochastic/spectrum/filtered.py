@@ -65,7 +65,7 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         widest = WIDEST[0] if aim >= SINGLES else WIDEST[1]
         ends = float(theta[wanted - 1]), float(theta[0])
         degree, *interval = _filter(cut, *ends, math.log(damping), math.log(widest))
-        X = S.fast(polynomial)(S, X, SX, *interval, degree, aim)
+        X = polynomial(S, X, SX, *interval, degree, aim)
         fresh = 0
 
 
@@ -170,7 +170,7 @@ def polynomial(S, X, SX, center, half, degree, accuracy):
     S : Graph
         Graph.
     X, SX : array of shape (n, b)
-        Block, and its product; the product may be overwritten.
+        Block, and its product; the product is overwritten.
     center, half : float
         Middle and half width of the interval where it is small.
     degree : int
@@ -184,10 +184,11 @@ def polynomial(S, X, SX, center, half, degree, accuracy):
         The block, in doubles.
     """
     sigma = first = half / (1.0 - center)
-    Y = (SX - center * X) * (sigma / half)
+    SX -= center * X
+    SX *= sigma / half
+    terms = []
     for _ in range(degree - 1):
         after = 1.0 / (2.0 / first - sigma)
-        a = 2.0 * after / half
-        X, Y = Y, a * (S.apply(Y) - center * Y) - sigma * after * X
+        terms.append((2.0 * after / half, -(sigma * after)))
         sigma = after
-    return Y
+    return S.recurrence(X, SX, center, terms, accuracy)

@@ -97,7 +97,9 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
         return Embedding(Q, np.zeros(c), Status.CONVERGED, 0)
     xp = array_namespace(Q)
     block = min(rest + max(GUARD, rest // GUARDED), S.n - Q.shape[1])
-    if S.fast(few)(S.n) or 2 * block >= S.n:
+    # where every product is waited for, a dense solver is the faster one for longer
+    few = MEDIUM if S.fetched else SMALL
+    if S.n <= few or 2 * block >= S.n:
         theta, X = _dense(S, Q, rest)
         values = largest * _values(Q, theta)
         return Embedding(xp.concat([Q, X], axis=1), values, Status.CONVERGED, 0)
@@ -124,11 +126,6 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     products = (S.n_products - before) * block
     values = largest * _values(Q, theta[:rest])
     return Embedding(F, values, status, products, X[:, rest:] * 1.0)
-
-
-def few(n):
-    """Tell whether a dense eigensolver is the faster one, whatever the graph."""
-    return n <= SMALL
 
 
 def smoothness(S, F):

@@ -8,7 +8,7 @@ nothing else. All blocks are made by tasks.
 import math
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
+from bistochastic.core import recurrence as plain
 from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.core.protocols import Text
 from bistochastic.graph import components
@@ -30,13 +31,11 @@ from bistochastic.places.dask_workers.vectors import (
 from bistochastic.places.host import csr
 from bistochastic.places.host.csr import Csr, compiled, using
 from bistochastic.scaling import linear_systems as systems
-from bistochastic.spectrum import filtered, ky_fan
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 SINGLE = 1e-5  # relative errors that singles do not make
 KNOWN = 1e-6  # of a size, down to which changes tell it
 AT_ONCE, GAIN = 6, 4.0  # products before a first wait, at most; what one may gain
-FETCHED = 1_000_000  # rows of a graph that the caller may factorize
 SCRATCH: dict[int, np.ndarray] = {}  # memory of each thread, until a fit ends
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 
@@ -199,6 +198,8 @@ class Blocks:
         The connected components, if they are known.
     """
 
+    fetched = True
+
     def __init__(
         self,
         layout: Layout,
@@ -287,6 +288,12 @@ class Blocks:
         out = Spread.held(layout, made)
         out.node.settle(made, 1)
         return out
+
+    def recurrence(
+        self, X: Any, Y: Any, center: float, terms: Any, accuracy: float
+    ) -> Any:
+        """Return the last of the blocks Z_k = a (S - center I) Z_(k-1) + c Z_(k-2)."""
+        return self.fast(plain.recurrence)(self, X, Y, center, terms, accuracy)
 
     def diagonal(self) -> Any:
         """Return the diagonal."""
@@ -715,37 +722,30 @@ def _touching(found: Any, own: np.ndarray, *pieces: np.ndarray) -> Any:
     return made
 
 
-def polynomial(
+def recurrence(
     S: Blocks,
     X: Any,
-    SX: Any,
+    Y: Any,
     center: float,
-    half: float,
-    degree: int,
-    accuracy: float,
+    terms: Sequence[tuple[float, float]],
+    accuracy: float = 0.0,
 ) -> Any:
-    """Return a Chebyshev polynomial of S times X; blocks meet once for a degree."""
+    """Return the last block of a recurrence; workers meet once for each term."""
     layout = S.layout
     kind = np.float32 if accuracy >= SINGLE else np.float64
     blocks = S.blocks
     if kind is np.float32:
         blocks = layout.each("singles", _singles, S.blocks)
-    sigma = first = half / (1.0 - center)
-    X, SX = layout.spread(X), layout.spread(SX)
+    X, Y = layout.spread(X), layout.spread(Y)
     xp = X.__array_namespace__()
-    Y = xp.astype((SX - center * X) * (sigma / half), kind)
-    X = xp.astype(X, kind)
-    del SX
-    S.n_products += degree - 1
-    for _ in range(degree - 1):
-        after = 1.0 / (2.0 / first - sigma)
-        a = 2.0 * after / half
-        terms = kind(a), kind(-a * center), kind(-sigma * after)
+    X, Y = xp.astype(X, kind), xp.astype(Y, kind)
+    S.n_products += len(terms)
+    for a, c in terms:
+        factors = kind(a), kind(-a * center), kind(c)
         made = exchanged(
-            S.exchange, "filter", _three_term, blocks, Y, terms, own=X.blocks()
+            S.exchange, "filter", _three_term, blocks, Y, factors, own=X.blocks()
         )
         X, Y = Y, Spread.held(layout, made, X.tail, kind)
-        sigma = after
     return layout.out(xp.astype(Y, np.float64))
 
 
@@ -850,20 +850,8 @@ def _summed(weights: np.ndarray, vectors: list[Any]) -> Any:
     return sum(float(a) * v for a, v in zip(weights, vectors, strict=True))
 
 
-def few(n: int) -> bool:
-    """Tell whether to fetch a graph for a dense eigensolver: every product waits."""
-    return n <= ky_fan.MEDIUM
-
-
-def factorized(S: Blocks, u: Any, r: Any, b: Any) -> Any:
-    """Solve a Newton system by factorization, if the caller can hold the graph."""
-    return systems.factorized(S, u, r, b) if S.n <= FETCHED else None
-
-
 BODIES: dict[Callable[..., Any], Any] = {
-    ky_fan.few: few,
-    systems.factorized: factorized,
     components.search: search,
-    filtered.polynomial: polynomial,
+    plain.recurrence: recurrence,
     systems.conjugate_gradients: conjugate_gradients,
 }

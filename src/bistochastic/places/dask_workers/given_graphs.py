@@ -9,7 +9,7 @@ from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, issparse
 from bistochastic.core.errors import InputError, InputTypeError
 from bistochastic.places.dask_workers.blocks import Block, Blocks
 from bistochastic.places.dask_workers.vectors import Layout, Spread
-from bistochastic.places.dask_workers.workers import Cluster, as_declared
+from bistochastic.places.dask_workers.workers import DaskWorkers, as_declared
 
 KINDS = (np.ndarray, csr_array, csr_matrix, csc_array, csc_matrix)
 
@@ -84,7 +84,7 @@ def read(S: Any, name: str, *, signed: bool) -> Read:
     """
     import dask.array as da
 
-    cluster = Cluster.active()
+    cluster = DaskWorkers.active()
     if not isinstance(S, da.Array):
         raise InputTypeError(
             f"{name} is a Dask {type(S).__name__}; a Dask array is needed, of dense or "

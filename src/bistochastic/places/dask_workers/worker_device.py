@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from bistochastic.places.torch_device.csr import bodies, from_scipy
-from bistochastic.places.torch_device.device import Device
+from bistochastic.places.torch_device.device import TorchDevice
 from bistochastic.places.torch_device.search import nearest_to, neighbors
 
 PAIRS = 1 << 27  # that are compared one by one
@@ -38,7 +38,7 @@ class On:
 
     def __call__(self, *given: Any) -> Any:
         """Run the task."""
-        HERE.place = Device.named(self._name).place
+        HERE.place = TorchDevice.named(self._name).place
         try:
             return self._task(*given)
         finally:

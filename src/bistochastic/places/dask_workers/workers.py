@@ -4,41 +4,30 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from bistochastic.core.errors import InputError, InputTypeError, MissingError
+from bistochastic.core.parameters import PAIRS
+from bistochastic.core.protocols import Made
 from bistochastic.neighbors.descent import leaves
+from bistochastic.neighbors.exact import moments, norm_of_moments
+from bistochastic.neighbors.points import SQUARED, Points
 from bistochastic.places.dask_workers import search as block_search
 from bistochastic.places.dask_workers.bridges import BlockLinks, BlockPoints
 from bistochastic.places.dask_workers.client import Recorder
 from bistochastic.places.dask_workers.tables import BlockCosts, Pattern, Table
-from bistochastic.places.dask_workers.vectors import Layout
+from bistochastic.places.dask_workers.vectors import Layout, Spread
 from bistochastic.places.parts import Part
-from bistochastic.places.torch_device.device import Device
+from bistochastic.places.torch_device.device import TorchDevice
 
-Made = TypeVar("Made")
 VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
 REAL = "fiub"  # kinds of NumPy's numbers that can be used
 SAMPLE = 20_000  # rows that tell what all are like
-
-
-def is_collection(X: Any) -> bool:
-    """Tell whether X is a Dask collection."""
-    if not hasattr(X, "__dask_graph__"):
-        return False
-    return X.__dask_graph__() is not None  # None: it could be one, and is not
-
-
-def is_distributed(X: Any) -> bool:
-    """Tell whether X is a Dask collection, or an array in a chunked store."""
-    if is_collection(X):
-        return True
-    return type(X).__module__.split(".")[0] == "zarr" and hasattr(X, "chunks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +53,9 @@ class Rows:
         """Number of rows and columns."""
         return self.layout.n, self.d
 
-    def sample(self) -> np.ndarray:
-        """Return some rows, fetched."""
-        layout = self.layout
-        return block_search.sample(layout.client, self.blocks, layout.sizes, SAMPLE)
 
-    def fetched(self) -> np.ndarray:
-        """Return all rows, fetched."""
-        return np.concatenate(self.layout.gather(self.blocks))
-
-
-class Cluster:
-    """A Dask cluster, as a fit sees it.
+class DaskWorkers:
+    """The workers of a Dask cluster.
 
     Parameters
     ----------
@@ -89,11 +69,19 @@ class Cluster:
         self._client: Any = Recorder(client, device)
         self._device = device
         self._caller = dask_setting(VECTORS, "workers", "caller") == "caller"
-        self.chunks: tuple[int, ...] = ()
+        self._chunks: tuple[int, ...] = ()
+        self._layout: Any = None
+
+    lazy = True
 
     @classmethod
-    def active(cls, device: Any = None) -> "Cluster":
+    def active(cls, device: Any = None, *, single: bool = False) -> "DaskWorkers":
         """Find the client that is active, or say that there is none."""
+        if single:
+            raise InputError(
+                'precision="single": graphs on a Dask cluster are of doubles. Leave it '
+                "out."
+            )
         if find_spec("distributed") is None:
             raise MissingError(
                 "X is a Dask collection, which needs dask and distributed: "
@@ -118,8 +106,69 @@ class Cluster:
             _check_device(made._client, str(device))
         return made
 
-    def rows(self, X: Any) -> Rows:
-        """Check points and start to load them; nothing is fetched."""
+    def checked(self, X: Any, check: Callable[[Any], Any], metric: Any) -> Rows:
+        """Look at points block by block and keep them there; nothing is fetched."""
+        if metric in PAIRS:
+            raise InputError(
+                f"metric={metric!r} takes a matrix of one machine; X in Dask holds "
+                "points. marcus_mapping takes a graph in Dask."
+            )
+        return self.guarded(lambda: self._loaded_rows(X))
+
+    def rows(self, data: Rows, index: np.ndarray) -> np.ndarray:
+        """Return some rows, fetched."""
+        layout = data.layout
+        ends = np.searchsorted(index, layout.starts)
+        some = [
+            index[a:b] - start
+            for a, b, start in zip(ends[:-1], ends[1:], layout.starts[:-1], strict=True)
+        ]
+        made = layout.each("rows", operator.getitem, data.blocks, some)
+        return np.concatenate(layout.gather(made))
+
+    def sample(self, data: Rows) -> np.ndarray:
+        """Return some rows, fetched."""
+        return block_search.sample(self._client, data.blocks, data.layout.sizes, SAMPLE)
+
+    def vectors(self, data: Rows) -> Any:
+        """Return the data as a block of columns, where vectors are."""
+        made = Spread.held(data.layout, data.blocks, (data.d,))
+        return data.layout.out(made)
+
+    def of_vectors(self, V: Any) -> Rows:
+        """Return a block of columns as data."""
+        held = self._layout.spread(V)
+        return Rows(self._layout, held.blocks(), V.shape[1])
+
+    def all_pairs(self, points: BlockPoints, loops: bool) -> BlockCosts:
+        """Return the squared distances of all pairs, as a table."""
+        return self.candidates(points, points.layout.n - 1, loops, "exact", None)[0]
+
+    def norm_of_costs(self, points: BlockPoints) -> float:
+        """Return the Frobenius norm of the squared distances, by sums of blocks."""
+        layout = points.layout
+        seen = layout.gather(layout.each("norm", _size_of, points.blocks))
+        mean = sum(total for total, _ in seen) / layout.n
+        top = max(float(np.abs(ends - mean).max()) for _, ends in seen if len(ends))
+        parts = layout.gather(
+            layout.each("norm", _moments, points.blocks, mean, top or 1.0)
+        )
+        sums = tuple(sum(part) for part in zip(*parts, strict=True))
+        return norm_of_moments(layout.n, top, sums)
+
+    def costs(self, costs: Any) -> BlockCosts:
+        """Send costs that the caller has to the workers."""
+        if isinstance(costs, BlockCosts):
+            return costs
+        table = costs.table(costs.n).parts
+        return BlockCosts.of(self._layout, table[0].columns, table[0].values)
+
+    def graph(self, S: Any) -> Any:
+        """Return the graph as it is: X holds points."""
+        return S
+
+    def _loaded_rows(self, X: Any) -> Rows:
+        """Check points and start to load them."""
         X = _array(X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise InputError(
@@ -138,7 +187,7 @@ class Cluster:
         seen = layout.gather(layout.each("points", _seen, blocks))
         sizes = [size for size, _ in seen]
         layout = self.layout(sizes)
-        self.chunks = tuple(sizes)
+        self._chunks = tuple(sizes)
         if layout.n == 0:
             raise InputError("X has no rows; at least one point is needed.")
         for start, (_, bad) in zip(layout.starts, seen, strict=False):
@@ -148,7 +197,9 @@ class Cluster:
                     f"X[{start + i}, {j}] is {value}: Input X contains NaN or "
                     "infinity. Impute it, or leave such rows out."
                 )
-        return self._joined(Rows(layout, blocks, X.shape[1]))
+        made = self._joined(Rows(layout, blocks, X.shape[1]))
+        self._layout = made.layout
+        return made
 
     def _joined(self, X: Rows) -> Rows:
         """Join chunks side by side to as many blocks as there are threads, or more.
@@ -186,12 +237,14 @@ class Cluster:
         """Return blocks of so many rows."""
         return Layout(self._client, sizes, caller=self._caller)
 
-    def ordered(self, X: Rows) -> tuple[Rows, np.ndarray]:
+    def ordered(self, X: Rows, metric: Any) -> tuple[Rows, Any]:
         """Move points so that neighbors mostly lie in the same block."""
+        if metric not in SQUARED:
+            return X, None
         blocks, numbers, sizes = block_search.divided(
             self._client, X.blocks, X.layout.sizes, self._parts(X)
         )
-        layout = self.layout(sizes)
+        self._layout = layout = self.layout(sizes)
         both = layout.each("ordered", _inside, blocks, numbers)
         blocks = layout.each("ordered", operator.getitem, both, 0)
         numbers = layout.each("ordered", operator.getitem, both, 1)
@@ -207,7 +260,7 @@ class Cluster:
         return BlockPoints(layout, made)
 
     def candidates(
-        self, points: BlockPoints, m: int, how: Any, loops: bool
+        self, points: BlockPoints, m: int, loops: bool, how: Any, n_jobs: int | None
     ) -> tuple[BlockCosts, float]:
         """Find the m nearest other points of every point, or most of them."""
         layout = points.layout
@@ -223,11 +276,11 @@ class Cluster:
         tables = layout.each("tables", _table, found, starts, loops)
         return BlockCosts(layout, tables, Pattern(layout, tables)), recall
 
-    def links(self, costs: BlockCosts, points: BlockPoints) -> BlockLinks:
-        """Return what finds bridges."""
+    def links(self, costs: Any, points: Any) -> BlockLinks:
+        """Return what finds the cheapest pairs."""
         return BlockLinks.of(costs, points)
 
-    def patiently(self, made: Callable[[], Made]) -> Made:
+    def guarded(self, made: Callable[[], Made]) -> Made:
         """Return what a function makes; if it is broken off, free the workers."""
         from bistochastic.places.dask_workers.worker_memory import keeping
 
@@ -243,12 +296,12 @@ class Cluster:
         """Return labels as a Dask array in the chunks of X."""
         import dask.array as da
 
-        return da.from_array(values, chunks=(self.chunks,))
+        return da.from_array(values, chunks=(self._chunks,))
 
 
 def _check_device(client: Any, name: str) -> None:
     """Raise if a worker cannot compute on a device."""
-    Device.named("cpu")  # the caller needs torch, too
+    TorchDevice.named("cpu")  # the caller needs torch, too
     for worker, why in client.run(_unfit, name, on_error="return").items():
         if isinstance(why, OSError):  # the worker is gone, and asked for nothing more
             continue
@@ -263,7 +316,7 @@ def _check_device(client: Any, name: str) -> None:
 def _unfit(name: str) -> str | None:
     """Return why a worker cannot compute on a device; None if it can."""
     try:
-        Device.named(name)
+        TorchDevice.named(name)
     except InputError as error:
         return str(error)
     return None
@@ -368,6 +421,17 @@ def _inside(block: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Put neighbors close by one another, so that loops over edges find them soon."""
     order = leaves(block) if len(block) else np.empty(0, int)
     return block[order], numbers[order]
+
+
+def _size_of(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of the rows, and the smallest and the largest of each column."""
+    X = points.X
+    ends = np.stack([X.min(axis=0), X.max(axis=0)]) if len(X) else X
+    return X.sum(axis=0), ends
+
+
+def _moments(points: Points, mean: np.ndarray, top: float) -> Any:
+    return moments(points.X, mean, top)
 
 
 def _seen(block: np.ndarray) -> tuple[int, Any]:

@@ -10,6 +10,8 @@ from scipy.sparse import csr_array, diags_array, vstack
 from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.core.jobs import workers
 from bistochastic.core.protocols import Text
+from bistochastic.core.recurrence import recurrence
+from bistochastic.places.parts import Part, affinity_parts
 
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 MANY = 2_000  # rows that may have as many entries
@@ -30,6 +32,8 @@ class Csr:
         self._S = S
         self.n: int = S.shape[0]
         self.n_products = 0
+
+    fetched = False
 
     @classmethod
     def symmetrized(cls, i: Any, j: Any, values: Any, n: int) -> Self:
@@ -67,6 +71,12 @@ class Csr:
         self.n_products += 1
         return self.fast(product)(self._S, v)
 
+    def recurrence(
+        self, X: Any, Y: Any, center: float, terms: Any, accuracy: float
+    ) -> Any:
+        """Return the last of the blocks Z_k = a (S - center I) Z_(k-1) + c Z_(k-2)."""
+        return self.fast(recurrence)(self, X, Y, center, terms, accuracy)
+
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""
         return self._S.diagonal()
@@ -102,6 +112,10 @@ class Csr:
         """Return S with edges added."""
         B = csr_array((np.asarray(weights), (i, j)), shape=self._S.shape)
         return type(self)(csr_array(self._S + (B + B.T)))
+
+    def parts(self) -> list[Part]:
+        """Return the entries as costs -s_ij, the cheapest of each row first."""
+        return affinity_parts(self.entries(0.0))
 
     def supported(self) -> Self:
         """Return s_ij times the root of (S^2)_ij on the pattern, by blocks of rows."""

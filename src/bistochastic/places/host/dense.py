@@ -8,7 +8,9 @@ from scipy.sparse import csr_array
 
 from bistochastic.core.arrays import in_range, on_cpu, scaled_by
 from bistochastic.core.protocols import Text
+from bistochastic.core.recurrence import recurrence
 from bistochastic.places.host.csr import Csr, compiled
+from bistochastic.places.parts import Part, affinity_parts
 
 BLOCK = 1 << 22  # entries looked at in one go
 FEW = 8
@@ -23,6 +25,8 @@ class Dense:
         Symmetric to the bit, floating point. As a graph finite and non-negative, as
         scores -infinity where there is no edge.
     """
+
+    fetched = False
 
     def __init__(self, S: Any) -> None:
         self._S = S
@@ -46,6 +50,12 @@ class Dense:
         """Return S v."""
         self.n_products += 1
         return self._S @ v
+
+    def recurrence(
+        self, X: Any, Y: Any, center: float, terms: Any, accuracy: float
+    ) -> Any:
+        """Return the last of the blocks Z_k = a (S - center I) Z_(k-1) + c Z_(k-2)."""
+        return self.fast(recurrence)(self, X, Y, center, terms, accuracy)
 
     def diagonal(self) -> Any:
         """Return the diagonal."""
@@ -85,6 +95,10 @@ class Dense:
         new = np.zeros((self.n, self.n))
         np.add.at(new, (i, j), weights)
         return type(self)(self._S + self.vector(new + new.T))
+
+    def parts(self) -> list[Part]:
+        """Return the entries as costs -s_ij, on the host."""
+        return affinity_parts(self.entries(0.0))
 
     def supported(self) -> Self:
         """Return s_ij times the root of (S^2)_ij."""

@@ -10,7 +10,7 @@ fast as that, and on an idle machine nearly twice as fast.
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numba import config, get_num_threads, njit, prange, set_num_threads
 from scipy.sparse import csr_array
 
+from bistochastic.core import recurrence as recurrence_text
 from bistochastic.core.arrays import in_range
 from bistochastic.graph import components
 from bistochastic.neighbors import descent
@@ -26,7 +27,6 @@ from bistochastic.places.host import csr, dense
 from bistochastic.places.host.compiler import loops
 from bistochastic.scaling import linear_systems as systems
 from bistochastic.scaling import matching
-from bistochastic.spectrum import filtered
 
 
 def conjugate_gradients(
@@ -88,32 +88,25 @@ LINE = 64  # bytes of a cache line
 SINGLE = 1e-5  # relative errors that singles do not make
 
 
-def polynomial(
+def recurrence(
     S: Any,
     X: np.ndarray,
-    SX: np.ndarray,
+    Y: np.ndarray,
     center: float,
-    half: float,
-    degree: int,
-    accuracy: float,
+    terms: Sequence[tuple[float, float]],
+    accuracy: float = 0.0,
 ) -> np.ndarray:
-    """Return a Chebyshev polynomial of S times X: two blocks, one pass for a degree."""
+    """Return the last block of a recurrence: two blocks, one pass for each term."""
     matrix = S.native()
     kind = np.float32 if accuracy >= SINGLE else np.float64
     data = matrix.data.astype(kind, copy=False)
-    sigma = first = half / (1.0 - center)
-    SX *= sigma / half
-    SX -= (center * sigma / half) * X
     width = X.shape[1]
-    X, Y = _block(X, kind), _block(SX, kind)
-    S.n_products += degree - 1
-    for _ in range(degree - 1):
-        after = 1.0 / (2.0 / first - sigma)
-        a = 2.0 * after / half
-        terms = kind(a), kind(-a * center), kind(-sigma * after)
-        _three_term(matrix.indptr, matrix.indices, data, X, Y, *terms)
+    X, Y = _block(X, kind), _block(Y, kind)
+    S.n_products += len(terms)
+    for a, c in terms:
+        factors = kind(a), kind(-a * center), kind(c)
+        _three_term(matrix.indptr, matrix.indices, data, X, Y, *factors)
         X, Y = Y, X
-        sigma = after
     return np.ascontiguousarray(Y[:, :width], dtype=np.float64)
 
 
@@ -630,7 +623,7 @@ ON_ROWS: Bodies = {
     csr.exponents: exponents,
     csr.positives: positives,
     systems.conjugate_gradients: conjugate_gradients,
-    filtered.polynomial: polynomial,
+    recurrence_text.recurrence: recurrence,
     components.search: search,
 }
 ON_TABLES: Bodies = {

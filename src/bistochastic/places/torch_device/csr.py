@@ -1,7 +1,7 @@
 """A matrix held as a torch CSR tensor, on any device."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -9,13 +9,12 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from bistochastic.core import recurrence as plain
 from bistochastic.core.arrays import in_range, on_cpu, scaled_by
 from bistochastic.core.protocols import Text
 from bistochastic.graph import components
 from bistochastic.places.host.csr import Csr, compiled
 from bistochastic.places.parts import Part
-from bistochastic.scaling import linear_systems as systems
-from bistochastic.spectrum import filtered
 
 with warnings.catch_warnings():  # torch says once that the layout is new
     warnings.simplefilter("ignore")
@@ -25,7 +24,6 @@ with warnings.catch_warnings():  # torch says once that the layout is new
     )
 
 SINGLE = 1e-5  # relative errors that singles do not make
-LOOKED = 2  # products between two looks at whether a linear system is solved
 DRAWN = 1 << 17  # points up to which normal numbers are drawn on the CPU
 SAMPLED = 2  # entries of a row that a search for components begins with
 
@@ -44,6 +42,8 @@ class TorchCsr:
     labels : array of int of shape (n,), optional
         The connected components, if they are known.
     """
+
+    fetched = False
 
     def __init__(self, S: torch.Tensor, labels: np.ndarray | None = None) -> None:
         self._S = S
@@ -102,6 +102,12 @@ class TorchCsr:
         self.n_products += 1
         kernels = bodies(self._S)
         return kernels.product(self._S, v) if kernels else self._S @ v
+
+    def recurrence(
+        self, X: Any, Y: Any, center: float, terms: Any, accuracy: float
+    ) -> Any:
+        """Return the last of the blocks Z_k = a (S - center I) Z_(k-1) + c Z_(k-2)."""
+        return self.fast(plain.recurrence)(self, X, Y, center, terms, accuracy)
 
     def diagonal(self) -> torch.Tensor:
         """Return the diagonal."""
@@ -258,7 +264,7 @@ class TorchCsr:
 
     def fast(self, text: Text) -> Text:
         """Return the body for devices where there is one."""
-        if text is filtered.polynomial and bodies(self._S) is None:
+        if text is plain.recurrence and bodies(self._S) is None:
             return text
         return BODIES.get(text) or compiled(text, self._S.values().shape[0])
 
@@ -464,74 +470,33 @@ def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tenso
             root = above
 
 
-def polynomial(
+def recurrence(
     S: TorchCsr,
     X: torch.Tensor,
-    SX: torch.Tensor,
+    Y: torch.Tensor,
     center: float,
-    half: float,
-    degree: int,
-    accuracy: float,
+    terms: Sequence[tuple[float, float]],
+    accuracy: float = 0.0,
 ) -> torch.Tensor:
-    """Return a Chebyshev polynomial of S times X: two blocks, one pass for a degree."""
+    """Return the last block of a recurrence: two blocks, one pass for each term."""
     native = S.native()
     kind = torch.float32 if accuracy >= SINGLE else native.dtype
     matrix = torch.sparse_csr_tensor(
         native.crow_indices(), native.col_indices(), native.values().to(kind),
         size=native.shape, check_invariants=False,
     )  # fmt: skip
-    sigma = first = half / (1.0 - center)
-    terms = []
-    for _ in range(degree - 1):
-        after = 1.0 / (2.0 / first - sigma)
-        a = 2.0 * after / half
-        terms.append((a, -a * center, -sigma * after))
-        sigma = after
-    scales = torch.tensor(terms, dtype=kind).to(X.device)
-    Y = (SX - center * X) * (first / half)
+    factors = [(a, -a * center, c) for a, c in terms]
+    scales = torch.tensor(factors, dtype=kind).to(X.device)
     width = X.shape[1]
     wide = (0, -width % 8)  # whole sectors of memory
     pad = torch.nn.functional.pad
     X, Y = (pad(part.to(kind), wide).contiguous() for part in (X, Y))
-    S.n_products += degree - 1
+    S.n_products += len(terms)
     kernels = bodies(native)
-    for step in range(degree - 1):
+    for step in range(len(terms)):
         kernels.three_term(matrix, X, Y, scales[step])
         X, Y = Y, X
     return Y[:, :width].to(native.dtype)
-
-
-def conjugate_gradients(
-    S: TorchCsr,
-    u: torch.Tensor,
-    r: torch.Tensor,
-    b: torch.Tensor,
-    accuracy: float,
-    limit: int,
-) -> torch.Tensor:
-    """Solve the Newton system; the device is waited for at every second product.
-
-    A step beyond the solution is zero.
-    """
-    x = torch.zeros_like(b)
-    q = b / r
-    size = torch.sum(b * q)
-    goal = accuracy**2 * size
-    going = size > 0
-    for at in range(limit):
-        Hq = r * q + u * S.apply(u * q)
-        curvature = torch.sum(q * Hq)
-        going = going & (curvature > 0)
-        step = torch.where(going, size / curvature, 0.0)
-        x = x + step * q
-        b = b - step * Hq
-        z = b / r
-        size, last = torch.sum(b * z), size
-        going = going & (size > goal)
-        q = torch.where(going, z + (size / last) * q, q)
-        if at % LOOKED == LOOKED - 1 and not bool(going):
-            break
-    return x
 
 
 def canonical(S: torch.Tensor, *, signed: bool, largest: float) -> bool:
@@ -611,6 +576,5 @@ def from_scipy(
 
 BODIES: dict[Callable[..., Any], Any] = {
     components.search: search,
-    filtered.polynomial: polynomial,
-    systems.conjugate_gradients: conjugate_gradients,
+    plain.recurrence: recurrence,
 }

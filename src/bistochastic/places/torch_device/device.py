@@ -3,33 +3,37 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
-from scipy.sparse import csr_array
+from scipy.sparse import issparse
 
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import (
     DeviceMemoryError,
     InputError,
-    InputTypeError,
     MissingError,
 )
-from bistochastic.neighbors.choose import Found
-from bistochastic.neighbors.points import SMALL, Points, by_columns
+from bistochastic.core.protocols import Made
+from bistochastic.graph.bridges import Links
+from bistochastic.neighbors.choose import MANY, Found
+from bistochastic.neighbors.exact import nearest_to as nearest_on_host
+from bistochastic.neighbors.exact import norm_of_costs, squared_distances
+from bistochastic.neighbors.points import SMALL, SQUARED, Points, by_columns
+from bistochastic.places.given_pairs import all_pairs
+from bistochastic.places.host.host import Host, table_of
 from bistochastic.places.parts import Part, Pattern
 from bistochastic.places.tables import DenseCosts, TableCosts
+from bistochastic.places.torch_device.inputs import checked_tensor, fetched
 
-Made = TypeVar("Made")
 BUDGET = 1 << 30  # bytes for tiles, besides points, graph and embedding
-GRADIENTS = "X requires gradients, and they are not passed on. Call it with X.detach()."
 SMALLER = 4, 3  # by which factor it shrinks where memory runs out, and how often
 
 
 @dataclass(eq=False)
-class Device:
-    """A torch device.
+class TorchDevice:
+    """A device of torch.
 
     Attributes
     ----------
@@ -37,16 +41,20 @@ class Device:
         Which one.
     kind : torch.dtype
         Numbers of the graph.
+    tensor : torch.device or None
+        Where X lies if it is a tensor: labels are one, too.
     budget : int
         Bytes for tiles.
     """
 
     place: Any
     kind: Any
+    tensor: Any = None
     budget: int = BUDGET
+    lazy = True
 
     @classmethod
-    def named(cls, name: Any, *, single: bool = False) -> "Device":
+    def named(cls, name: Any, *, single: bool = False, X: Any = None) -> "TorchDevice":
         """Find a device, or say why there is none."""
         if find_spec("torch") is None:
             raise MissingError(
@@ -78,7 +86,81 @@ class Device:
                 f"device={str(place)!r}: doubles and sparse products are needed, which "
                 "torch has on 'cuda' and 'cpu' devices."
             )
-        return cls(place, torch.float32 if single else torch.float64)
+        tensor = X.device if is_torch_array(X) else None
+        return cls(place, torch.float32 if single else torch.float64, tensor)
+
+    def checked(self, X: Any, check: Callable[[Any], Any], metric: Any) -> Any:
+        """Return points on the device if the search here knows the metric.
+
+        All else is looked at and searched on the host.
+        """
+        if self.tensor is not None:
+            X = checked_tensor(X) if metric in SQUARED else check(fetched(X))
+        else:
+            X = check(X)
+        if metric not in SQUARED or issparse(X):
+            return X
+        X = self.array(X)
+        return X if X.shape[0] >= MANY else X.double()
+
+    def rows(self, data: Any, index: Any) -> Any:
+        """Return some rows on the host."""
+        return on_cpu(data[index])
+
+    def sample(self, data: Any) -> Any:
+        """Return all rows."""
+        return data
+
+    def ordered(self, data: Any, metric: Any) -> tuple[Any, Any]:
+        """Put neighbors close by, cell after cell."""
+        if not is_torch_array(data):
+            return data, None
+        order = self.order(data)
+        return data[order], on_cpu(order)
+
+    def points(self, data: Any, metric: Any) -> Points:
+        """Make points ready for distances."""
+        return (TorchPoints if is_torch_array(data) else Points).of(data, metric)
+
+    def vectors(self, data: Any) -> Any:
+        """Return the data as they are."""
+        return data
+
+    def of_vectors(self, V: Any) -> Any:
+        """Return the block as it is."""
+        return V
+
+    def all_pairs(self, points: Points, loops: bool) -> Any:
+        """Return the squared distances of all pairs, with every digit of the host."""
+        return self.costs(all_pairs(squared_distances(points.host()), loops))
+
+    def candidates(
+        self, points: Points, m: int, loops: bool, how: Any, n_jobs: int | None
+    ) -> tuple[Any, float]:
+        """Find the m nearest other points of every point, or most of them."""
+        if not isinstance(points, TorchPoints):
+            costs, recall = Host().candidates(points, m, loops, how, n_jobs)
+            return self.costs(costs), recall
+        found = self.neighbors(points, m, how)
+        return self.costs(table_of(found.columns, found.costs, loops)), found.recall
+
+    def norm_of_costs(self, points: Points) -> float:
+        """Return the Frobenius norm of the squared distances of all pairs."""
+        return norm_of_costs(points)
+
+    def links(self, costs: Any, points: Points | None) -> Links:
+        """Return what finds the cheapest pairs."""
+        here = isinstance(points, TorchPoints)
+        search = nearest_to if here else nearest_on_host
+        return Links(costs.n, costs.listed(), points, search)
+
+    def labels(self, labels: np.ndarray) -> Any:
+        """Return the labels, as a tensor where X is if X is one."""
+        if self.tensor is None:
+            return labels
+        import torch
+
+        return torch.as_tensor(labels, device=self.tensor)
 
     def array(self, X: Any) -> Any:
         """Return points as a tensor on the device, singles or doubles."""
@@ -140,7 +222,7 @@ class Device:
             return TorchCsr(S.native().to(self.place, self.kind))
         return TorchCsr(from_scipy(S.native(), self.place, self.kind))
 
-    def patiently(self, made: Callable[[], Made]) -> Made:
+    def guarded(self, made: Callable[[], Made]) -> Made:
         """Return what a function makes; where memory runs out, by smaller tiles."""
         import torch
 
@@ -214,81 +296,3 @@ def nearest_to(points: TorchPoints, Y: Any, m: int) -> Any:
 
     found = search.nearest_to(points.X, Y, m)
     return tuple(on_cpu(part) for part in found)
-
-
-def device_of(name: Any, X: Any, *, single: bool = False) -> Device | None:
-    """Return the device that is asked for, or that a tensor lies on; None for none.
-
-    Parameters
-    ----------
-    name : str, torch.device or None
-        What the caller asks for.
-    X : object
-        The data.
-    single : bool, default=False
-        Whether the graph is one of singles.
-
-    Returns
-    -------
-    Device or None
-        None is the CPU, by NumPy and compiled loops.
-    """
-    if name is None and is_torch_array(X) and X.device.type != "cpu":
-        name = X.device
-    return None if name is None else Device.named(name, single=single)
-
-
-def as_tensor(values: np.ndarray, device: Any) -> Any:
-    """Return an array as a tensor on a device."""
-    import torch
-
-    return torch.as_tensor(values, device=device)
-
-
-def fetched(X: Any) -> Any:
-    """Return a tensor as a NumPy array, or a SciPy CSR array if it is compressed."""
-    import torch
-
-    _check_data(X)
-    if X.is_floating_point() and X.dtype not in (torch.float32, torch.float64):
-        X = X.double()
-    if X.layout is torch.strided:
-        return on_cpu(X.resolve_conj().resolve_neg())
-    X = X.coalesce() if X.layout is torch.sparse_coo else X
-    X = X.to_sparse_csr()
-    parts = (X.values(), X.col_indices(), X.crow_indices())
-    return csr_array(tuple(map(on_cpu, parts)), shape=tuple(X.shape))
-
-
-def _check_data(X: Any) -> None:
-    if X.requires_grad:
-        raise InputTypeError(GRADIENTS)
-    if X.is_meta:
-        raise InputTypeError("X is a tensor on the meta device, without data.")
-
-
-def checked_tensor(X: Any) -> Any:
-    """Return a tensor of points that can be used, or say why it cannot."""
-    import torch
-
-    _check_data(X)
-    if X.layout is not torch.strided:
-        raise InputTypeError(
-            f"X is a tensor of layout {X.layout}; points are dense. Pass X.to_dense()."
-        )
-    if X.is_complex():
-        raise InputTypeError(f"X has element type {X.dtype}; real numbers are needed.")
-    if X.ndim != 2 or 0 in X.shape:
-        raise InputError(
-            f"X has shape {tuple(X.shape)}; a row for each point and a column for each "
-            "feature are needed, and at least one of both."
-        )
-    X = X if X.dtype in (torch.float32, torch.float64) else X.double()
-    bad = ~torch.isfinite(X)
-    if bool(bad.any()):
-        i, j = (int(k[0]) for k in torch.nonzero(bad, as_tuple=True))
-        raise InputError(
-            f"X[{i}, {j}] is {float(X[i, j])}: Input X contains NaN or infinity. "
-            "Impute it, or leave such rows out."
-        )
-    return X

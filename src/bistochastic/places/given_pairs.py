@@ -1,120 +1,15 @@
-"""From points, distances or affinities to the costs of candidates."""
-
-from dataclasses import dataclass
-from functools import partial
+"""From given distances or affinities to the costs of candidates."""
 
 import numpy as np
 from array_api_compat import array_namespace
-from array_api_compat import device as where
 from scipy.sparse import csr_array, issparse
 
 from bistochastic.core.errors import InputError, NotSymmetricError
-from bistochastic.core.protocols import Costs
 from bistochastic.graph.components import components
-from bistochastic.neighbors.choose import neighbors_of
-from bistochastic.neighbors.exact import squared_distances
-from bistochastic.places.host.csr import compiled
-from bistochastic.places.parts import Part, Pattern, parts
+from bistochastic.places.parts import affinity_parts, parts
 from bistochastic.places.tables import DenseCosts, TableCosts
 
-ALL = 4096  # points up to which the costs of all pairs are held
-WIDE = 4  # times n_neighbors: how many candidates stand for all of more points
 ZERO = 1e-6  # of the largest distance: what a diagonal of zeros may be off
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Costs to cluster by.
-
-    Attributes
-    ----------
-    costs : Costs
-        At least k + 1 candidates of each point, the point itself included if it counts.
-    limited : int
-        If all are wanted and some were left out, how many there are of each; else 0.
-    recall : float
-        Which share of the nearest they are, on a sample.
-    """
-
-    costs: Costs
-    limited: int = 0
-    recall: float = 1.0
-
-
-def of_points(points, k, wanted, *, loops, n_jobs=None, neighbors="exact", device=None):
-    """Choose the candidates of points by their squared distances, Eq. (6).
-
-    Parameters
-    ----------
-    points : Points
-        The points.
-    k : int
-        Number of neighbors.
-    wanted : int or None
-        Number of candidates, at least k; None for all.
-    loops : bool
-        Whether a point is its own candidate, at cost 0.
-    n_jobs : int, optional
-        Threads of the search.
-    neighbors : str or float, default="exact"
-        Which search, as `neighbors_of` takes it.
-    device : Device, optional
-        Where points on a device lie.
-
-    Returns
-    -------
-    Candidates
-        All pairs up to ALL points if all are wanted, else a table.
-    """
-    n = points.X.shape[0]
-    if wanted is None and n <= ALL:
-        return Candidates(_all_pairs(squared_distances(points.host()), loops))
-    others = _others(n, k, wanted, loops)
-    if device is None:
-        fast = partial(compiled, entries=n * others, bodies="ON_TABLES")
-        found = neighbors_of(points, others, how=neighbors, n_jobs=n_jobs, fast=fast)
-    else:
-        found = device.neighbors(points, others, neighbors)
-    columns, costs = found.columns, found.costs
-    xp = array_namespace(costs)
-    rows = xp.arange(n, dtype=columns.dtype, device=where(costs))
-    if loops:
-        columns = xp.concat([rows[:, None], columns], axis=1)
-        costs = xp.concat([xp.zeros_like(costs[:, :1]), costs], axis=1)
-    table = TableCosts([Part(rows, columns, costs, Pattern(columns))], n)
-    left_out = wanted is None and others < n - 1
-    limited = columns.shape[1] if left_out else 0
-    return Candidates(table, limited, found.recall)
-
-
-def on_cluster(points, k, wanted, *, loops, neighbors, cluster):
-    """Choose the candidates of points that lie on workers, where they lie.
-
-    Parameters
-    ----------
-    points : BlockPoints
-        The points.
-    k, wanted, loops, neighbors
-        As for `of_points`.
-    cluster : Cluster
-        Where they lie.
-
-    Returns
-    -------
-    Candidates
-        A table.
-    """
-    n = points.layout.n
-    others = n - 1 if wanted is None and n <= ALL else _others(n, k, wanted, loops)
-    costs, recall = cluster.candidates(points, others, neighbors, loops)
-    left_out = wanted is None and others < n - 1
-    return Candidates(costs, others + loops if left_out else 0, recall)
-
-
-def _others(n, k, wanted, loops):
-    """Return how many other points are candidates of each."""
-    number = max(k + 1, WIDE * k if wanted is None else wanted) - loops
-    return min(number, n - 1)
 
 
 def of_distances(D, *, loops):
@@ -129,7 +24,7 @@ def of_distances(D, *, loops):
 
     Returns
     -------
-    Candidates
+    DenseCosts
         All pairs.
     """
     largest = D.max(initial=0.0)
@@ -149,7 +44,7 @@ def of_distances(D, *, loops):
             'If X holds similarities, use metric="affinity".'
         )
     made = squares(D)
-    return Candidates(_all_pairs(made, loops))
+    return all_pairs(made, loops)
 
 
 def squares(D):
@@ -172,7 +67,7 @@ def of_table(D, *, loops):
 
     Returns
     -------
-    Candidates
+    TableCosts
         A table.
     """
     n = D.shape[0]
@@ -194,7 +89,7 @@ def of_table(D, *, loops):
         i, j = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
         costs = np.concatenate([np.full(n, -1.0), costs])  # first of all
     order = np.lexsort((j, costs, i))
-    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n, loops), n))
+    return TableCosts(parts(i[order], j[order], costs[order], n, loops), n)
 
 
 def of_affinities(A, *, loops):
@@ -212,15 +107,10 @@ def of_affinities(A, *, loops):
 
     Returns
     -------
-    Candidates
+    TableCosts
         A table.
     """
-    n = A.shape[0]
-    i = np.repeat(np.arange(n), np.diff(A.indptr))
-    kept = np.ones(i.size, dtype=bool) if loops else i != A.indices
-    i, j, costs = i[kept], A.indices[kept], -A.data[kept]
-    order = np.lexsort((j, costs, i))
-    return Candidates(TableCosts(parts(i[order], j[order], costs[order], n), n))
+    return TableCosts(affinity_parts(A, loops), A.shape[0])
 
 
 def fewest(X, *, loops, pairs):
@@ -272,7 +162,21 @@ def _equal(m):
     return array_namespace(m).astype(m == 0, m.dtype)
 
 
-def _all_pairs(D, loops):
+def all_pairs(D, loops):
+    """Return squared distances of all pairs as costs; D is overwritten.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Squared distances.
+    loops : bool
+        Whether a point is its own candidate, at cost 0.
+
+    Returns
+    -------
+    DenseCosts
+        All pairs.
+    """
     if not loops:
         np.fill_diagonal(D, np.inf)
     return DenseCosts(D)

@@ -1,0 +1,379 @@
+"""The trials of ANCMM: runs of the loop for numbers of neighbors, and a choice."""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+from bistochastic.cluster.base import kept
+from bistochastic.cluster.consensus import grid, medoid, steady
+from bistochastic.cluster.exact_count import rank, settled, singletons
+from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
+from bistochastic.cluster.graphs import GraphMaker
+from bistochastic.cluster.loop import ancmm, penalized
+from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
+from bistochastic.cluster.penalty import Bracket, Penalty
+from bistochastic.cluster.problem import Problem, at, of_data, of_graph
+from bistochastic.cluster.refinements import refined
+from bistochastic.cluster.step import (
+    Step,
+    inverse,
+    labels_of,
+    left_there,
+    objective,
+)
+from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import DegenerateError, InputError
+from bistochastic.core.parameters import PAIRS
+from bistochastic.core.protocols import Place
+from bistochastic.graph.components import components
+from bistochastic.spectrum.ky_fan import ky_fan
+
+UNIT_START, UNIT_GROWTH = 0.125, 1.4  # first lambda where F has unit rows, its growth
+SINGLES = 1e-5  # error of row sums of singles
+EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
+DIGITS = {"double": 1e-6, "single": 1e-3}  # relative errors of alpha, done once more
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The runs of one fit of ANCMM.
+
+    Attributes
+    ----------
+    model : ANCMM
+        The parameters.
+    place : Place
+        Where the data are.
+    log : Watch or None
+        Follows the runs; None if there are none.
+    """
+
+    model: Any
+    place: Place
+    log: Any = None
+
+    def learned(self, X):
+        """Run all trials and choose one.
+
+        Parameters
+        ----------
+        X : data of the place
+            The data.
+
+        Returns
+        -------
+        learned : dict
+            The fitted attributes.
+        said : list of (type, str)
+            Warnings.
+        """
+        model, n, c = self.model, X.shape[0], self.number(X)
+        if c > n:
+            raise InputError(
+                f"n_clusters={c} is larger than the number of points, n_samples={n}."
+            )
+        base, floor = self.problem(X, c), self.floor(n, c)
+        variants = [(base, None)] if c == n else self.variants(base, c)
+        self.log.begin(int(model.max_iter) * len(variants), len(variants))
+        runs = [self.run(problem, way, c, floor) for problem, way in variants]
+        self.log.end()
+        learned, said = self._chosen(runs)
+        if model.metric in PAIRS:
+            learned["_row_sums"] = row_sums(X)
+        said += unfound(model.neighbors, base.recall)
+        return learned, said + uneven(model.metric, self.place.sample(X))
+
+    def _chosen(self, runs):
+        """Return the attributes and warnings of the run that agrees most."""
+        found = [learned["labels_"] for learned, *_ in runs]
+        best, agreement = medoid(found)
+        learned, said, fitted = runs[best]
+        learned |= fitted()
+        others = np.delete(agreement[best], best)
+        learned["stability_"] = float(others.mean()) if others.size else 1.0
+        learned["agreement_"] = steady(found[best], found[:best] + found[best + 1 :])
+        learned["trials_"] = [
+            {
+                "n_neighbors": run["n_neighbors_"],
+                "refine": run["refine_"],
+                "n_components": run["n_components_"],
+                "sizes": np.bincount(run["labels_"]).tolist(),
+                "agreement": float(agreement[at, best]),
+                "kept": at == best,
+            }
+            for at, (run, *_) in enumerate(runs)
+        ]
+        return learned, said
+
+    def number(self, X):
+        """Return how many clusters are wanted."""
+        model = self.model
+        if not isinstance(model.n_clusters, str):
+            return int(model.n_clusters)
+        if model.metric not in ("euclidean", "l2", "sqeuclidean") or issparse(X):
+            raise InputError(
+                'n_clusters="auto" looks at points with metric="euclidean"; pass a '
+                "number, or that of estimate_n_clusters."
+            )
+        some = self.place.rows(X, chosen(X.shape[0]))
+        return estimate_n_clusters(some, random_state=model.random_state).n_clusters
+
+    def floor(self, n, c):
+        """Return the smallest size of a cluster."""
+        size = self.model.min_cluster_size
+        if isinstance(size, str):
+            return max(1, math.ceil(min(max(2, 0.1 * n / c), 10, n // (2 * c))))
+        if c * int(size) > n:
+            raise InputError(
+                f"min_cluster_size={size} times n_clusters={c} is more than the number "
+                f"of points, n_samples={n}."
+            )
+        return int(size)
+
+    def problem(self, X, c, k=None):
+        """Return the problem for k neighbors, or the most that are tried."""
+        model, n = self.model, X.shape[0]
+        loops = model.self_neighbor is True
+        if n == 1:
+            given = model.metric in PAIRS
+            points = None if given else self.place.points(X, model.metric)
+            return Problem(None, None, 1, 1.0, points)
+        if model.metric == "affinity":
+            return of_graph(self.place, X, self.maker().scale, loops=loops)
+        k = model.n_neighbors if k is None else k
+        while True:
+            try:
+                return of_data(
+                    self.place,
+                    X,
+                    c,
+                    n_neighbors=k,
+                    most=max(grid(n, c)),
+                    candidates=model.candidates,
+                    alpha=model.alpha,
+                    metric=model.metric,
+                    loops=loops,
+                    n_jobs=model.n_jobs,
+                    neighbors=model.neighbors,
+                )
+            except DegenerateError as error:
+                if not model.exact or 2 * error.k > n - 1:
+                    raise
+                k = 2 * error.k
+
+    def variants(self, base, c):
+        """Return the problems to choose from, with the names of their refinements."""
+        model = self.model
+        ways = ("triangles", "local") if model.refine == "both" else (model.refine,)
+        if model.metric == "affinity":
+            if "local" in ways:
+                raise InputError(
+                    f"refine={model.refine!r} measures distances, and "
+                    'metric="affinity" has none; use "auto", "triangles" or None.'
+                )
+            return [(base, way) for way in ways]
+        problems = []
+        if isinstance(model.n_neighbors, str):
+            for k in (k for k in grid(base.costs.n, c) if k < base.k):
+                with suppress(DegenerateError):  # fewer than there are duplicates
+                    problems.append(at(base, k, model.alpha, c))
+        problems.append(base)
+        return [(problem, way) for way in ways for problem in problems]
+
+    def run(self, problem, refine, c, floor):
+        """Run the loop on one problem.
+
+        Return what is compared with other runs, warnings, and what makes the rest.
+        """
+        model = self.model
+        maker = self.maker(floor)
+        problem, refine = refined(problem, refine, maker)
+        steps = self._steps(problem, maker, c)
+        fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
+        max_iter = 1 if model.exact and c == 1 else int(model.max_iter)
+        step, history = self.log.followed(steps, fitted, max_iter)
+        if model.exact and step.number != c:
+            for graph in settled(step.graph, c, problem.links, floor, maker.scale):
+                F = penalized(step.found, problem.unit)
+                value = objective(graph, problem.alpha, step.lam, F)
+                step = Step(graph, step.found, step.lam, *components(graph.S), value)
+                self.log.note(step, history)
+        for record in history:
+            record["recall"] = problem.recall
+        learned = {
+            "labels_": labels_of(step, problem.order, c),
+            "n_neighbors_": self._k(problem),
+            "refine_": refine,
+            "n_components_": step.number,
+            "history_": history,
+            "n_iter_": len(history),
+        }
+        said = remarks(model, self.tol, c, step, history, problem.limited)
+        return learned, said, partial(fitted, step)
+
+    def _steps(self, problem, maker, c):
+        """Return the steps of Algorithm 2, or the one of a fit of singletons."""
+        n = problem.costs.n if problem.costs is not None else 1
+        if c == n:
+            return iter([(singletons(n, problem.alpha), 0)])
+        return ancmm(
+            problem.costs,
+            c,
+            maker.first(problem),
+            maker.update(problem),
+            alpha=problem.alpha,
+            penalty=self._rule(problem, c),
+            unit=problem.unit,
+            rng=self.model._generator(),
+            rank=partial(rank, c=c, n=n) if self.model.exact else None,
+        )
+
+    def _rule(self, problem, c):
+        """Return the rule for lambda."""
+        if not self.model.exact:
+            return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))
+        if problem.unit:
+            return Bracket(self._lambda(UNIT_START, 1.0), UNIT_GROWTH, fixed=True)
+        alpha = problem.mean_alpha
+        start = alpha * min(problem.costs.n / c, EXTREME / 2)
+        return Bracket(self._lambda(start, alpha), 2.0)
+
+    def _lambda(self, default, unit):
+        """Return the first lambda, if it is in proportion to the unit of lambda."""
+        penalty = self.model.penalty
+        start = default if penalty is None else float(penalty)
+        if not 1 / EXTREME < start / unit < EXTREME:
+            raise InputError(
+                f"penalty={start:g} is out of all proportion to {unit:.3g}, the scale "
+                "of lambda here."
+            )
+        return start
+
+    def maker(self, floor=None):
+        """Return what makes graphs; without a floor, nothing is joined."""
+        model = self.model
+        return GraphMaker(
+            model.self_neighbor,
+            model.graph_update,
+            model.scaling,
+            self.tol,
+            affine=model.metric == "affinity",
+            floor=floor or 1,
+            together=model.exact and floor is not None,
+        )
+
+    @property
+    def tol(self):
+        """The error of row sums that the numbers of the graph allow."""
+        tol = self.model.tol
+        return tol if self.model.precision == "double" else max(tol, SINGLES)
+
+    def _k(self, problem):
+        return None if self.model.metric == "affinity" else problem.k
+
+    def fitted(self, step, problem, maker, refine, c):
+        """Return the attributes of an estimator that stops with this step."""
+        model, graph, found, order = self.model, step.graph, step.found, problem.order
+        if found is None:
+            found = ky_fan(graph.S, c, step.labels, rng=model._generator())
+        labels = labels_of(step, order, c)
+        spot = slice(None) if order is None else inverse(order)
+        pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
+        made = {
+            "labels_": labels,
+            "n_components_": step.number,
+            "n_clusters_": int(labels.max()) + 1,
+            "n_neighbors_": self._k(problem),
+            "refine_": refine,
+            "alpha_": (on_cpu(problem.alpha) * np.ones(labels.size))[spot],
+            "penalty_": step.lam,
+            "bridges_": pairs if order is None else order[pairs],
+            "converged_": step.number == c and graph.residual <= self.tol,
+            "_n_others": problem.k - (model.self_neighbor is True),
+        }
+        made = kept(self.place, made, left_there(graph, found, problem.points, order))
+        return shared(made, problem, maker, labels)
+
+    def again(self, X):
+        """Return the problem of the fitted graph, and what makes graphs of it."""
+        model, n = self.model, X.shape[0]
+        auto = model.n_clusters == "auto"
+        asked = model.n_clusters_ if auto else int(model.n_clusters)
+        maker = self.maker(self.floor(n, asked))
+        X = self.place.checked(X, lambda X: X, model.metric)
+        base = self.problem(X, int(model.n_clusters_), model.n_neighbors_)
+        problem, _ = refined(base, model.refine_, maker)
+        # an approximate search may find others; that the points are the same is known
+        known = min(problem.recall, model.history_[0].get("recall", 1.0)) == 1.0
+        digits = DIGITS[model.precision]
+        if known and not np.allclose(_alphas(problem), model.alpha_, digits, 0.0):
+            raise InputError(
+                "X is not the data of `fit`: Eq. (19) gives another alpha."
+            )
+        return problem, maker
+
+    def shares_again(self, X):
+        """Return the shares of clusters in the weights of the first graph."""
+        labels = on_cpu(self.model.labels_)
+        if self.model.n_clusters_ == 1:
+            return _own(labels)
+        return shares(*self.again(X), labels)
+
+
+def shared(made, problem, maker, labels):
+    """Let an estimator find the shares of clusters when they are first asked for."""
+    later = made.get("_later", {}) | {
+        "_spreads": lambda: (
+            _own(labels) if labels.max() == 0 else shares(problem, maker, labels)
+        )
+    }
+    return made | {"_later": later}
+
+
+def shares(problem, maker, labels):
+    """Return how the weight of points in the first graph spreads over clusters.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the first graph is made of.
+    maker : GraphMaker
+        Makes it.
+    labels : array of int of shape (n,)
+        Clusters.
+
+    Returns
+    -------
+    csr_array of shape (n, n_labels)
+        Rows sum to one. A point without neighbors is all its own cluster's.
+    """
+    own = _own(labels)
+    if problem.costs is None:
+        return own
+    order = np.arange(labels.size) if problem.order is None else problem.order
+    S = maker.first(problem).S.entries(0.0)
+    S = csr_array(S - diags_array(S.diagonal()))
+    found = csr_array(S @ own[order])[np.argsort(order)]
+    total = found.sum(axis=1)
+    found.data /= np.repeat(total, np.diff(found.indptr))  # its inverse may be inf
+    return csr_array(found + diags_array((total <= 0) * 1.0) @ own)
+
+
+def _own(labels):
+    return csr_array((np.ones(labels.size), (np.arange(labels.size), labels)))
+
+
+def row_sums(X):
+    """Return the sums of the rows of a square matrix, by which it is known again."""
+    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _alphas(problem):
+    """Return the alpha of each row, in the order of the data."""
+    alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
+    return alpha if problem.order is None else alpha[inverse(problem.order)]
