@@ -134,7 +134,8 @@ import subprocess
 import sys
 
 import numpy as np
-from bistochastic.neighbors import Points, nearest
+from bistochastic.neighbors.exact import nearest
+from bistochastic.neighbors.points import Points
 
 class Alarm(BaseException):
     pass

@@ -360,6 +360,11 @@ class BlockCosts:
         ]  # fmt: skip
         return Blocks(layout, blocks)
 
+    def listed(self) -> list[tuple[Any, Any, Any]]:
+        """Return rows, candidates and costs, fetched."""
+        made = self.layout.gather(self.layout.each("listed", _listed, self.tables))
+        return [part for parts in made for part in parts]
+
     def beside(self, tables: list[Any]) -> "BlockCosts":
         """Return other costs of the same points, made by `Blocks.parts`."""
         return type(self)(self.layout, tables, Pattern(self.layout, tables))
@@ -421,6 +426,11 @@ def _remade(rule: Any, table: Table, own: Any, *pieces: Any) -> Table:
         columns, values = rule(part.rows, part.columns, part.values, v)
         parts.append(Part(part.rows, numbers[columns], values))
     return Table.of(parts, table.first, table.size)
+
+
+def _listed(table: Table) -> list[tuple[Any, Any, Any]]:
+    numbers, first = table.numbers(), table.first
+    return [(p.rows + first, numbers[p.columns], p.values) for p in table.parts]
 
 
 def _dot(table: Table, rows: Table) -> float:
