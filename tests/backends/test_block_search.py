@@ -15,7 +15,14 @@ distributed = pytest.importorskip(
     "distributed", reason="dask is not installed; make test-extras installs it"
 )
 
-from bistochastic.places.dask_workers import search as block_search  # noqa: E402
+from bistochastic.places.dask_workers import (  # noqa: E402
+    divide,
+    ready_points,
+    search,
+    search_exact,
+    search_lists,
+    search_tasks,
+)
 
 SIZES = [50, 0, 3, 147, 100]
 
@@ -45,8 +52,8 @@ def in_blocks(client, X, sizes):
 
 
 def found_in(client, X, sizes, m, how="exact", metric="euclidean"):
-    points = block_search.centered(client, in_blocks(client, X, sizes), sizes, metric)
-    found, recall = block_search.neighbors(client, points, sizes, m, how)
+    points = ready_points.centered(client, in_blocks(client, X, sizes), sizes, metric)
+    found, recall = search.neighbors(client, points, sizes, m, how)
     tables = client.gather(found)
     assert [len(columns) for columns, _ in tables] == list(sizes)
     columns, costs = (np.concatenate(part) for part in zip(*tables, strict=True))
@@ -121,13 +128,13 @@ def test_blocks_out_of_reach_are_not_asked(client, monkeypatch):
     X = clouds(3)["normal"]
     X[150:] += 1000.0
     asked = []
-    plain = block_search.Tasks.__call__
+    plain = search_tasks.Tasks.__call__
 
     def noted(self, name, *rest):
         asked.append(name)
         return plain(self, name, *rest)
 
-    monkeypatch.setattr(block_search.Tasks, "__call__", noted)
+    monkeypatch.setattr(search_tasks.Tasks, "__call__", noted)
     same_as_one_search(client, X, [80, 70, 75, 75], 5)
     pairs = {tuple(name.split()[1:]) for name in asked if name.startswith("search")}
     assert pairs == {("0", "1"), ("1", "0"), ("2", "3"), ("3", "2")}
@@ -135,7 +142,7 @@ def test_blocks_out_of_reach_are_not_asked(client, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["normal", "grid"])
 def test_ties_without_end_are_left_as_they_are(client, kind, monkeypatch):
-    monkeypatch.setattr(block_search, "AFFORDED", 0)
+    monkeypatch.setattr(search_exact, "AFFORDED", 0)
     X = clouds(2)[kind]
     columns, costs, _ = found_in(client, X, SIZES, 9)
     others, theirs = nearest(Points.of(X, "euclidean"), 9)
@@ -175,7 +182,7 @@ def proper(X, columns, costs):
 
 
 def test_without_faiss_whole_blocks_are_searched(client, monkeypatch):
-    monkeypatch.setattr(block_search, "available", lambda: False)
+    monkeypatch.setattr(search_lists, "available", lambda: False)
     X, y = make_blobs(3000, 8, centers=6, random_state=0)
     X = X[np.argsort(y, kind="stable")]
     columns, costs, recall = found_in(client, X, [500] * 6, 10, 0.95)
@@ -213,14 +220,14 @@ def test_lists_can_be_sent_to_another_worker():
     pytest.importorskip("faiss")
     X = np.random.default_rng(0).standard_normal((500, 8))
     points, top = Points(X, "euclidean", 0.0), 5.0
-    lists = block_search._listed(points, 10, False, top)
-    outline = block_search._outline(lists)
-    centers = block_search._joined([outline], np.array([0, 10]), False, top)
-    named = block_search._nearest_lists(points, centers, 10, 5)
-    asked = block_search._asked_lists(points, named, (0, 10), None)
+    lists = search_lists._listed(points, 10, False, top)
+    outline = search_lists._outline(lists)
+    centers = search_lists._joined([outline], np.array([0, 10]), False, top)
+    named = search_lists._nearest_lists(points, centers, 10, 5)
+    asked = search_lists._asked_lists(points, named, (0, 10), None)
     there = pickle.loads(pickle.dumps(lists))
-    answer = block_search._looked_at(points, there, centers, 0, asked, 6)
-    found = block_search._finished(answer.table, 0, 5)
+    answer = search_lists._looked_at(points, there, centers, 0, asked, 6)
+    found = search._finished(answer.table, 0, 5)
     np.testing.assert_array_equal(found.columns, nearest(points, 5)[0])
 
 
@@ -245,13 +252,13 @@ def test_a_sample_is_rows_in_order(client):
     X = np.arange(600.0).reshape(300, 2)
     blocks = in_blocks(client, X, SIZES)
     for number in (300, 1000):
-        every = block_search.sample(client, blocks, SIZES, number)
+        every = ready_points.sample(client, blocks, SIZES, number)
         np.testing.assert_array_equal(every, X)
-    some = block_search.sample(client, blocks, SIZES, 40, seed=1)
+    some = ready_points.sample(client, blocks, SIZES, 40, seed=1)
     assert some.shape == (40, 2)
     assert (np.diff(some[:, 0]) > 0).all()
     assert np.isin(some[:, 0], X[:, 0]).all()
-    other = block_search.sample(client, blocks, SIZES, 40, seed=2)
+    other = ready_points.sample(client, blocks, SIZES, 40, seed=2)
     assert (some != other).any()
 
 
@@ -259,7 +266,7 @@ def test_a_sample_is_rows_in_order(client):
 def test_points_are_made_ready_as_one_array_is(client, metric):
     X = np.random.default_rng(0).standard_normal((300, 4)) + 5.0
     blocks = in_blocks(client, X, SIZES)
-    points = client.gather(block_search.centered(client, blocks, SIZES, metric))
+    points = client.gather(ready_points.centered(client, blocks, SIZES, metric))
     one = Points.of(X, metric)
     filled = [part.X for part in points if len(part.X)]
     np.testing.assert_array_equal(np.concatenate(filled), one.X)
@@ -279,7 +286,7 @@ def test_rows_of_zeros_are_named_by_their_numbers(client):
     X = np.ones((300, 2))
     X[[10, 51, 290]] = 0.0
     blocks = in_blocks(client, X, SIZES)
-    said = error_of(block_search.centered, client, blocks, SIZES, "cosine")
+    said = error_of(ready_points.centered, client, blocks, SIZES, "cosine")
     assert said == error_of(Points.of, X, "cosine")
     assert "290" in said
 
@@ -287,7 +294,7 @@ def test_rows_of_zeros_are_named_by_their_numbers(client):
 def test_points_too_close_together_are_refused(client):
     X = 1e-150 * np.random.default_rng(0).random((300, 2))
     blocks = in_blocks(client, X, SIZES)
-    said = error_of(block_search.centered, client, blocks, SIZES, "euclidean")
+    said = error_of(ready_points.centered, client, blocks, SIZES, "euclidean")
     assert said == error_of(Points.of, X, "euclidean")
 
 
@@ -298,7 +305,7 @@ def no_distance(x, y):
 def test_a_function_that_is_no_distance_is_refused(client):
     X = np.arange(600.0).reshape(300, 2)
     blocks = in_blocks(client, X, SIZES)
-    said = error_of(block_search.centered, client, blocks, SIZES, no_distance)
+    said = error_of(ready_points.centered, client, blocks, SIZES, no_distance)
     assert said == error_of(Points.of, X, no_distance)
 
 
@@ -321,7 +328,7 @@ def test_parts_hold_all_rows_once(client, parts):
     X, _ = make_blobs(3000, 3, centers=8, random_state=0)
     sizes = [1000, 0, 1, 1999]
     blocks = in_blocks(client, X, sizes)
-    rows, numbers, counts = block_search.divided(client, blocks, sizes, parts)
+    rows, numbers, counts = divide.divided(client, blocks, sizes, parts)
     rows, numbers = client.gather(rows), client.gather(numbers)
     assert [len(part) for part in rows] == counts.tolist()
     np.testing.assert_array_equal(np.sort(np.concatenate(numbers)), np.arange(3000))
@@ -337,10 +344,10 @@ def test_parts_hold_all_rows_once(client, parts):
 
 
 def test_a_sample_divides_many_rows_evenly(client, monkeypatch):
-    monkeypatch.setattr(block_search, "GATHERED", 2000)
+    monkeypatch.setattr(divide, "GATHERED", 2000)
     X = np.random.default_rng(0).random((20_000, 2)).astype(np.float32)
     blocks = in_blocks(client, X, [5000] * 4)
-    rows, _, counts = block_search.divided(client, blocks, [5000] * 4, 6)
+    rows, _, counts = divide.divided(client, blocks, [5000] * 4, 6)
     assert counts.sum() == 20_000
     assert np.ptp(counts) < 0.2 * 20_000 / 6
     assert client.gather(rows)[0].dtype == np.float32
@@ -349,7 +356,7 @@ def test_a_sample_divides_many_rows_evenly(client, monkeypatch):
 def test_rows_that_are_all_the_same_leave_parts_empty(client):
     X = np.ones((300, 2))
     blocks = in_blocks(client, X, SIZES)
-    rows, numbers, counts = block_search.divided(client, blocks, SIZES, 4)
+    rows, numbers, counts = divide.divided(client, blocks, SIZES, 4)
     assert counts.sum() == 300
     assert {part.shape[1] for part in client.gather(rows)} == {2}
     numbers = np.concatenate(client.gather(numbers))
@@ -370,9 +377,9 @@ def test_it_works_in_processes_and_survives_the_loss_of_one():
         distributed.Client(cluster) as client,
     ):
         blocks = in_blocks(client, X, sizes)
-        rows, numbers, counts = block_search.divided(client, blocks, sizes, 3)
-        points = block_search.centered(client, rows, counts, "euclidean")
-        found, recall = block_search.neighbors(client, points, counts, 8, 0.9)
+        rows, numbers, counts = divide.divided(client, blocks, sizes, 3)
+        points = ready_points.centered(client, rows, counts, "euclidean")
+        found, recall = search.neighbors(client, points, counts, 8, 0.9)
         distributed.wait(found)
         before = np.concatenate([columns for columns, _ in client.gather(found)])
         lost = next(iter(client.scheduler_info()["workers"]))
@@ -380,7 +387,7 @@ def test_it_works_in_processes_and_survives_the_loss_of_one():
         columns = np.concatenate([columns for columns, _ in client.gather(found)])
         np.testing.assert_array_equal(columns, before)
         order = np.concatenate(client.gather(numbers))
-        exact, _ = block_search.neighbors(client, points, counts, 8, "exact")
+        exact, _ = search.neighbors(client, points, counts, 8, "exact")
         true = np.concatenate([columns for columns, _ in client.gather(exact)])
     assert recall >= 0.9
     assert share_of(columns, X[order], 8) >= 0.89

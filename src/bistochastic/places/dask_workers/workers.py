@@ -14,7 +14,7 @@ from bistochastic.core.protocols import Made
 from bistochastic.neighbors.descent import leaves
 from bistochastic.neighbors.exact import moments, norm_of_moments
 from bistochastic.neighbors.points import SQUARED, Points
-from bistochastic.places.dask_workers import search as block_search
+from bistochastic.places.dask_workers import divide, ready_points, search
 from bistochastic.places.dask_workers.bridges import BlockLinks, BlockPoints
 from bistochastic.places.dask_workers.client import Recorder
 from bistochastic.places.dask_workers.tables import BlockCosts, Pattern, Table
@@ -128,7 +128,7 @@ class DaskWorkers:
 
     def sample(self, data: Rows) -> np.ndarray:
         """Return some rows, fetched."""
-        return block_search.sample(self._client, data.blocks, data.layout.sizes, SAMPLE)
+        return ready_points.sample(self._client, data.blocks, data.layout.sizes, SAMPLE)
 
     def vectors(self, data: Rows) -> Any:
         """Return the data as a block of columns, where vectors are."""
@@ -241,7 +241,7 @@ class DaskWorkers:
         """Move points so that neighbors mostly lie in the same block."""
         if metric not in SQUARED:
             return X, None
-        blocks, numbers, sizes = block_search.divided(
+        blocks, numbers, sizes = divide.divided(
             self._client, X.blocks, X.layout.sizes, self._parts(X)
         )
         self._layout = layout = self.layout(sizes)
@@ -256,7 +256,7 @@ class DaskWorkers:
     def points(self, X: Rows, metric: Any) -> BlockPoints:
         """Make points ready for distances."""
         layout = X.layout
-        made = block_search.centered(self._client, X.blocks, layout.sizes, metric)
+        made = ready_points.centered(self._client, X.blocks, layout.sizes, metric)
         return BlockPoints(layout, made)
 
     def candidates(
@@ -269,7 +269,7 @@ class DaskWorkers:
             from bistochastic.places.torch_device.search import DEAR
 
             dear = DEAR * len(self._client.nthreads())
-        found, recall = block_search.neighbors(
+        found, recall = search.neighbors(
             self._client, points.blocks, layout.sizes, m, how, dear
         )
         starts = [int(start) for start in layout.starts[:-1]]
