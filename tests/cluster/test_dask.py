@@ -155,7 +155,8 @@ def test_many_neighbors(client):
 
 
 def test_newton_systems_are_solved_to_ten_digits(client, rng):
-    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
+    from bistochastic.places.dask_workers.block_solvers import conjugate_gradients
+    from bistochastic.places.dask_workers.blocks import Blocks
     from bistochastic.places.dask_workers.vectors import Layout
 
     A = (rng.random((100, 100)) < 0.2) * 1.0
@@ -170,7 +171,8 @@ def test_newton_systems_are_solved_to_ten_digits(client, rng):
 
 @pytest.mark.parametrize("accuracy", [0.25, 0.02, 1e-3, 1e-6])
 def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
-    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
+    from bistochastic.places.dask_workers.block_solvers import conjugate_gradients
+    from bistochastic.places.dask_workers.blocks import Blocks
     from bistochastic.places.dask_workers.vectors import Layout
     from bistochastic.places.host.csr import Csr
     from bistochastic.scaling import linear_systems as systems
@@ -572,7 +574,8 @@ def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
     torch = pytest.importorskip("torch")
     from bistochastic.neighbors.points import Points
     from bistochastic.places.dask_workers import worker_device as block_device
-    from bistochastic.places.dask_workers.blocks import Block, _three_term, multiplied
+    from bistochastic.places.dask_workers.block import Block
+    from bistochastic.places.dask_workers.block_tasks import multiplied, three_term
 
     A = sparse_symmetric(rng, 60, density=0.3).astype(kind)
     block = Block.whole(csr_array(A)[20:50], 20)
@@ -585,7 +588,7 @@ def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
         for given, task in (
             ((block, own, piece), multiplied),
             ((block, own[:, 0], piece[:, 0]), multiplied),
-            ((block, terms, X, own, piece), _three_term),
+            ((block, terms, X, own, piece), three_term),
         ):
             there = block_device.On(task, name)(*given)
             digits = 1e-5 if kind is np.float32 else 1e-12
@@ -652,7 +655,7 @@ def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkey
 
 
 def test_workers_give_back_what_a_fit_kept(client):
-    from bistochastic.places.dask_workers.blocks import SCRATCH
+    from bistochastic.places.dask_workers.block import SCRATCH
 
     X, _ = make_moons(200, noise=0.05, random_state=0)
     ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(100, 2)))

@@ -9,7 +9,7 @@ import numpy as np
 from bistochastic.graph.bridges import Links, grouped
 from bistochastic.neighbors.exact import nearest_to
 from bistochastic.neighbors.points import Points
-from bistochastic.places.dask_workers.blocks import beside, exchanged
+from bistochastic.places.dask_workers.block import beside, exchanged
 from bistochastic.places.dask_workers.tables import BlockCosts, Table
 from bistochastic.places.dask_workers.vectors import Layout
 

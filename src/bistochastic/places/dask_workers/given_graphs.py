@@ -7,7 +7,8 @@ import numpy as np
 from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, issparse
 
 from bistochastic.core.errors import InputError, InputTypeError
-from bistochastic.places.dask_workers.blocks import Block, Blocks
+from bistochastic.places.dask_workers.block import Block
+from bistochastic.places.dask_workers.blocks import Blocks
 from bistochastic.places.dask_workers.vectors import Layout, Spread
 from bistochastic.places.dask_workers.workers import DaskWorkers, as_declared
 

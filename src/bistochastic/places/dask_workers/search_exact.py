@@ -16,7 +16,7 @@ from bistochastic.neighbors.points import (
     SQUARED,
     Points,
 )
-from bistochastic.places.dask_workers.blocks import on_device
+from bistochastic.places.dask_workers.block import on_device
 from bistochastic.places.dask_workers.search_tasks import (
     SLACK,
     Answer,

@@ -7,13 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bistochastic.places.dask_workers.blocks import (
-    Block,
-    Blocks,
-    Exchange,
-    beside,
-    exchanged,
-)
+from bistochastic.places.dask_workers.block import Block, Exchange, beside, exchanged
+from bistochastic.places.dask_workers.blocks import Blocks
 from bistochastic.places.dask_workers.vectors import Layout, Spread
 from bistochastic.places.host.csr import using
 from bistochastic.places.parts import Part, parts

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from distributed import WorkerPlugin
 
-from bistochastic.places.dask_workers.blocks import SCRATCH
+from bistochastic.places.dask_workers.block import SCRATCH
 
 TRIM, MAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt
 ASKED = "MALLOC_TRIM_THRESHOLD_"  # where Dask says that memory goes back at once
