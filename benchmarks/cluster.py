@@ -233,7 +233,7 @@ def _clocked(X, few, y, **options):
 def sent_by_products(_):
     """Count what products send."""
     from bistochastic.places.dask_workers.blocks import Blocks
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
 
     head = ["partitions", "rows", "entries sent", "entries that must be"]
     made = Table(

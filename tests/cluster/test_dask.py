@@ -157,7 +157,7 @@ def test_many_neighbors(client):
 def test_newton_systems_are_solved_to_ten_digits(client, rng):
     from bistochastic.places.dask_workers.block_solvers import conjugate_gradients
     from bistochastic.places.dask_workers.blocks import Blocks
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
 
     A = (rng.random((100, 100)) < 0.2) * 1.0
     A = np.maximum(A, A.T) + np.eye(100)
@@ -173,7 +173,7 @@ def test_newton_systems_are_solved_to_ten_digits(client, rng):
 def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
     from bistochastic.places.dask_workers.block_solvers import conjugate_gradients
     from bistochastic.places.dask_workers.blocks import Blocks
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
     from bistochastic.places.host.csr import Csr
     from bistochastic.scaling import linear_systems as systems
 
@@ -633,7 +633,7 @@ def test_memberships_after_an_approximate_search(client):
 
 def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkeypatch):
     from bistochastic.places.dask_workers import given_graphs as block_graphs
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
 
     n = 120
     i = np.arange(n - 1)
@@ -705,7 +705,7 @@ def test_memory_is_kept_only_while_a_fit_goes_on():
 
 
 def test_large_vectors_are_sent_without_a_warning(client):
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
     from bistochastic.places.dask_workers.workers import Recorder
 
     values = np.arange(2_000_000.0)

@@ -34,7 +34,7 @@ def _closed():
 
 
 def _layout(n, caller=False):
-    from bistochastic.places.dask_workers.vectors import Layout
+    from bistochastic.places.dask_workers.layout import Layout
 
     return Layout(client(), [n // 3, 0, n - n // 3], caller=caller)
 

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from bistochastic.places.dask_workers.vectors import (
-    Layout,
-    Spread,
-    Steps,
-    one_of,
-)
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.lazy import Steps, one_of
+from bistochastic.places.dask_workers.vectors import Spread
 
 SCRATCH: dict[int, np.ndarray] = {}  # memory of each thread, until a fit ends
 

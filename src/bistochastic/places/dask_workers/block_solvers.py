@@ -12,9 +12,7 @@ from bistochastic.core import recurrence as plain
 from bistochastic.graph import components
 from bistochastic.places.dask_workers import block_tasks as tasks
 from bistochastic.places.dask_workers.block import exchanged
-from bistochastic.places.dask_workers.vectors import (
-    Spread,
-)
+from bistochastic.places.dask_workers.vectors import Spread
 from bistochastic.scaling import linear_systems as systems
 
 SINGLE = 1e-5  # relative errors that singles do not make

@@ -9,10 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.places.dask_workers.block import Block, beside, on_device, rows_of
-from bistochastic.places.dask_workers.vectors import (
-    Steps,
-    one_of,
-)
+from bistochastic.places.dask_workers.lazy import Steps, one_of
 from bistochastic.places.host import csr
 from bistochastic.places.host.csr import compiled, using
 

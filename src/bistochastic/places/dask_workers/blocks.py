@@ -22,12 +22,9 @@ from bistochastic.places.dask_workers.block import (
     made_and_taken,
 )
 from bistochastic.places.dask_workers.block_solvers import BODIES
-from bistochastic.places.dask_workers.vectors import (
-    DEEP,
-    Layout,
-    Program,
-    Spread,
-)
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.lazy import Program
+from bistochastic.places.dask_workers.vectors import DEEP, Spread
 from bistochastic.places.host.csr import Csr, compiled
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller

@@ -10,8 +10,9 @@ from bistochastic.graph.bridges import Links, grouped
 from bistochastic.neighbors.exact import nearest_to
 from bistochastic.neighbors.points import Points
 from bistochastic.places.dask_workers.block import beside, exchanged
-from bistochastic.places.dask_workers.tables import BlockCosts, Table
-from bistochastic.places.dask_workers.vectors import Layout
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.merging import Table
+from bistochastic.places.dask_workers.tables import BlockCosts
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, issparse
 from bistochastic.core.errors import InputError, InputTypeError
 from bistochastic.places.dask_workers.block import Block
 from bistochastic.places.dask_workers.blocks import Blocks
-from bistochastic.places.dask_workers.vectors import Layout, Spread
-from bistochastic.places.dask_workers.workers import DaskWorkers, as_declared
+from bistochastic.places.dask_workers.inputs import as_declared
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.workers import DaskWorkers
 
 KINDS = (np.ndarray, csr_array, csr_matrix, csc_array, csc_matrix)
 

@@ -6,139 +6,22 @@ tasks and never scattered, so that Dask makes again what a worker took with it.
 """
 
 import operator
-import uuid
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count, pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from bistochastic.core.errors import InputError
-from bistochastic.core.quiet import Quiet
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.lazy import (
+    Node,
+    Program,
+    With,
+    one_of,
+    several_of,
+)
 
-NUMBERS = count()
 DEEP = 60  # operations on vectors that may wait
-
-
-class Layout:
-    """Which rows lie in which block, and the client that runs tasks on them.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Runs the tasks.
-    sizes : sequence of int
-        Rows of each block; some may be 0.
-    caller : bool, default=False
-        Whether vectors are with the caller, in NumPy arrays, between two products.
-    """
-
-    def __init__(
-        self, client: Any, sizes: Sequence[int], *, caller: bool = False
-    ) -> None:
-        self.client = client
-        self.sizes = tuple(int(size) for size in sizes)
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.n = int(self.starts[-1])
-        self.caller = caller
-        self.waiting: weakref.WeakSet[Noted] = weakref.WeakSet()
-        self._name, self._number = uuid.uuid4().hex[:8], count()
-        workers = sorted(client.nthreads())
-        number = len(self.sizes)
-        if not workers:
-            raise InputError(
-                "The Dask cluster has no workers, so that nothing would ever be done. "
-                "Start some, as by client.cluster.scale(2)."
-            )
-        self._homes = [workers[k * len(workers) // number] for k in range(number)]
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def slices(self) -> Iterator[slice]:
-        """Yield the rows of each block."""
-        for a, b in zip(self.starts[:-1], self.starts[1:], strict=True):
-            yield slice(int(a), int(b))
-
-    def submit(
-        self, name: str, home: int, task: Callable[..., Any], *given: Any
-    ) -> Any:
-        """Start a task; it is called so on the dashboard.
-
-        It runs where the block `home` is at home, or elsewhere if that worker is gone.
-        """
-        return self.client.submit(
-            Quiet(task),
-            *given,
-            key=f"bistochastic-{name}-{self._name}-{next(self._number)}",
-            workers=[self._homes[home]],
-            allow_other_workers=True,
-            pure=False,
-        )
-
-    def each(self, name: str, task: Callable[..., Any], *given: Any) -> list[Any]:
-        """Start a task for each block; lists have an entry for each."""
-        return [
-            self.submit(
-                name, k, task, *(x[k] if isinstance(x, list) else x for x in given)
-            )
-            for k in range(len(self))
-        ]
-
-    def gather(self, futures: Any) -> Any:
-        """Return what tasks have made."""
-        return self.client.gather(futures)
-
-    def spread(self, values: Any) -> "Spread":
-        """Return an array of n rows in blocks."""
-        if isinstance(values, Spread):
-            return values
-        values = np.asarray(values)
-        if values.ndim == 0:
-            return self.full(float(values))
-        blocks = [
-            self.submit("sent", k, np.array, values[rows])
-            for k, rows in enumerate(self.slices())
-        ]
-        return Spread.held(self, blocks, values.shape[1:], values.dtype)
-
-    def full(self, value: float) -> "Spread":
-        """Return a vector of the same numbers."""
-        blocks = self.each("full", np.full, list(self.sizes), value)
-        return Spread.held(self, blocks, (), np.dtype(float))
-
-    def out(self, values: "Spread") -> Any:
-        """Return a vector where vectors are: with the caller, or in blocks."""
-        return np.asarray(values) if self.caller else values
-
-
-class Node:
-    """An array that is known, or how it is made of others.
-
-    Attributes
-    ----------
-    number : int
-        The older, the lower.
-    op, args : callable and tuple
-        How it is made.
-    blocks : list of Future, or None
-        What tasks make, once that is known.
-    at : int or None
-        Which of several things that these make.
-    """
-
-    def __init__(self, op: Any = None, args: tuple[Any, ...] = ()) -> None:
-        self.number = next(NUMBERS)
-        self.op = op
-        self.args = args
-        self.blocks: list[Any] | None = None
-        self.at: int | None = None
-
-    def settle(self, blocks: list[Any], at: int | None = None) -> None:
-        """Keep the blocks, and forget how they came about."""
-        self.op, self.args, self.blocks, self.at = None, (), blocks, at
 
 
 class Noted:
@@ -222,6 +105,8 @@ class Spread(Noted):
         return made if dtype is None else made.astype(dtype)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        from bistochastic.places.dask_workers.namespace import NAMESPACE
+
         return NAMESPACE
 
     def __getitem__(self, key: Any) -> Any:
@@ -324,6 +209,8 @@ class Figure(ABC):
         return Computed(operator.matmul, (other, self))
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        from bistochastic.places.dask_workers.namespace import NAMESPACE
+
         return NAMESPACE
 
 
@@ -371,7 +258,7 @@ class Computed(Figure):
         if self._value is None:
             op, args, options = self._made
             with np.errstate(all="ignore"):
-                self._value = np.asarray(op(*map(_known, args), **options))
+                self._value = np.asarray(op(*map(known_value, args), **options))
         return self._value
 
 
@@ -410,7 +297,7 @@ Spread.__hash__ = Figure.__hash__ = object.__hash__  # type: ignore[method-assig
 
 def noted(op: Callable[..., Any], *args: Any, **options: Any) -> Spread:
     """Note an operation on rows; others than arrays in blocks are the same for all."""
-    args = tuple(_known(x) for x in args)
+    args = tuple(known_value(x) for x in args)
     first = next(x for x in args if isinstance(x, Spread))
     layout = first.layout
     args = tuple(
@@ -428,18 +315,8 @@ def noted(op: Callable[..., Any], *args: Any, **options: Any) -> Spread:
         like = op(*sample, **options)
     given = tuple(x.node if isinstance(x, Spread) else x for x in args)
     if options:
-        op = _With(op, options)
+        op = With(op, options)
     return Spread(layout, Node(op, given), like.shape[1:], like.dtype)
-
-
-class _With:
-    """A function with options, compared by neither."""
-
-    def __init__(self, op: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._op, self._options = op, options
-
-    def __call__(self, *args: Any) -> Any:
-        return self._op(*args, **self._options)
 
 
 def look(layout: Layout) -> None:
@@ -456,7 +333,7 @@ def look(layout: Layout) -> None:
     if wide or len(program) > DEEP:
         settle(layout)
         return
-    made = layout.each("sums", _several, program.steps(), asked, *program.given)
+    made = layout.each("sums", several_of, program.steps(), asked, *program.given)
     parts = layout.gather(made)
     for at, small in enumerate(smalls):
         small.known([part[at] for part in parts])
@@ -482,11 +359,11 @@ def settle(layout: Layout) -> None:
     asked = tuple(program.place(held.node) for held in smalls)
     steps, given = program.steps(), program.given
     if wanted:  # vectors stay together as long as one of them is needed
-        made = layout.each("rows", _several, steps, wanted, *given)
+        made = layout.each("rows", several_of, steps, wanted, *given)
         for at, held in enumerate(arrays.values()):
             held.node.settle(made, at)
     if asked:
-        parts = layout.gather(layout.each("sums", _several, steps, asked, *given))
+        parts = layout.gather(layout.each("sums", several_of, steps, asked, *given))
         for at, small in enumerate(smalls):
             small.known([part[at] for part in parts])
 
@@ -497,284 +374,6 @@ def _settle_one(layout: Layout, node: Node) -> None:
     node.settle(layout.each("rows", one_of, program.steps(), at, *program.given))
 
 
-class Steps:
-    """Operations one after the other, for a block."""
-
-    def __init__(self, steps: Any, leaves: Any) -> None:
-        self._steps, self._leaves = steps, leaves
-
-    def of(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Return the arrays that are given, and those that are made of them."""
-        leaves = [
-            given[which] if at is None else given[which][at]
-            for which, at in self._leaves
-        ]
-        made: list[Any] = []
-        with np.errstate(all="ignore"):  # what is not finite is judged by the caller
-            for op, args in self._steps:
-                made.append(
-                    op(*((leaves[-1 - x] if x < 0 else made[x]) if known else x
-                         for known, x in args))
-                )  # fmt: skip
-        return leaves, made
-
-
-class Program:
-    """Puts what is noted in order.
-
-    Attributes
-    ----------
-    given : list of list of Future
-        The blocks that it begins with.
-    """
-
-    def __init__(self) -> None:
-        self.given: list[list[Any]] = []
-        self._steps: list[Any] = []
-        self._leaves: list[Any] = []
-        self._places: dict[int, int] = {}
-        self._known: dict[int, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def steps(self) -> Steps:
-        """Return what tasks need."""
-        return Steps(tuple(self._steps), tuple(self._leaves))
-
-    def place(self, node: Node) -> int:
-        """Return the step that makes an array; below 0, which one is given."""
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            if id(top) in self._places:
-                stack.pop()
-            elif top.blocks is not None:
-                self._places[id(top)] = -1 - len(self._leaves)
-                which = self._known.setdefault(id(top.blocks), len(self.given))
-                if which == len(self.given):
-                    self.given.append(top.blocks)
-                self._leaves.append((which, top.at))
-            else:
-                nodes = [x for x in top.args if isinstance(x, Node)]
-                missing = [x for x in nodes if id(x) not in self._places]
-                stack.extend(missing)
-                if not missing:
-                    self._places[id(top)] = len(self._steps)
-                    self._steps.append(
-                        (
-                            top.op,
-                            tuple(
-                                (True, self._places[id(x)])
-                                if isinstance(x, Node)
-                                else (False, x)
-                                for x in top.args
-                            ),
-                        )
-                    )
-        return self._places[id(node)]
-
-
-def one_of(steps: Steps, wanted: int, *given: Any) -> Any:
-    """Return one array that the steps make."""
-    leaves, made = steps.of(given)
-    return leaves[-1 - wanted] if wanted < 0 else made[wanted]
-
-
-def _several(steps: Steps, wanted: tuple[int, ...], *given: Any) -> list[Any]:
-    leaves, made = steps.of(given)
-    return [leaves[-1 - x] if x < 0 else made[x] for x in wanted]
-
-
-def _sum_of(block: np.ndarray) -> Any:
-    return block.sum(axis=0)
-
-
-def _total(block: np.ndarray) -> Any:
-    return block.sum()
-
-
-def _max_of(block: np.ndarray) -> Any:
-    return block.max(axis=0, initial=-np.inf)
-
-
-def _largest(block: np.ndarray) -> Any:
-    return block.max(initial=-np.inf)
-
-
-def _least(block: np.ndarray) -> Any:
-    return block.min(initial=np.inf)
-
-
-def _all(block: np.ndarray) -> Any:
-    return bool(block.all())
-
-
-def _any(block: np.ndarray) -> Any:
-    return bool(block.any())
-
-
-def _squares(block: np.ndarray) -> Any:
-    return np.einsum("ij,ij->j", block, block)
-
-
-def _highest(parts: list[Any]) -> Any:
-    return np.max(parts, axis=0)
-
-
-def _lowest(parts: list[Any]) -> Any:
-    return np.min(parts, axis=0)
-
-
-class _Linalg:
-    """The linear algebra that texts use: of small matrices, but for norms."""
-
-    def vector_norm(self, x: Any, axis: int | None = None) -> Any:
-        """Return the lengths of columns."""
-        if isinstance(x, Spread):
-            assert axis == 0
-            return Small(x.layout, Node(_squares, (x.node,)), _length)
-        return np.linalg.norm(_known(x), axis=axis)
-
-    def eigh(self, x: Any) -> Any:
-        """Return eigenvalues and eigenvectors of a small matrix."""
-        return np.linalg.eigh(_known(x))
-
-    def diagonal(self, x: Any) -> Any:
-        """Return the diagonal of a small matrix."""
-        return np.diagonal(_known(x))
-
-    def qr(self, X: Spread) -> Any:
-        """Return an orthonormal basis of the columns: of blocks, then of these."""
-        layout = X.layout
-        both = layout.each("qr", _qr, X.blocks())
-        tops = layout.gather(layout.each("qr", operator.getitem, both, 1))
-        Q, R = np.linalg.qr(np.concatenate(tops))
-        ends = np.cumsum([0, *(len(top) for top in tops)])
-        some = [Q[a:b] for a, b in pairwise(ends)]
-        blocks = layout.each("qr", _first_times, both, some)
-        return Spread.held(layout, blocks, X.tail, X.dtype), R
-
-
-def _qr(block: np.ndarray) -> Any:
-    return np.linalg.qr(block)
-
-
-def _first_times(both: Any, part: np.ndarray) -> np.ndarray:
-    return both[0] @ part
-
-
-def _length(parts: list[Any]) -> Any:
-    return np.sqrt(np.sum(parts, axis=0))
-
-
-def _known(x: Any) -> Any:
+def known_value(x: Any) -> Any:
+    """Return the value of a small array; all else as it is."""
     return x.value if isinstance(x, Figure) else x
-
-
-class Namespace:
-    """The functions of an array library that texts call on vectors.
-
-    Arrays in blocks are answered here, small ones by NumPy.
-    """
-
-    linalg = _Linalg()
-    inf, nan, newaxis = np.inf, np.nan, None
-    float32, float64, int64, bool = np.float32, np.float64, np.int64, np.bool
-
-    def __getattr__(self, name: str) -> Any:
-        of_numpy = getattr(np, name)
-        if not callable(of_numpy) or isinstance(of_numpy, type):
-            return of_numpy
-
-        def on_rows(*args: Any, **options: Any) -> Any:
-            if any(isinstance(x, Spread) for x in args):
-                return noted(of_numpy, *args, **options)
-            if any(isinstance(x, Figure) for x in args):
-                return Computed(of_numpy, args, options)
-            return of_numpy(*args, **options)
-
-        return on_rows
-
-    def sum(self, x: Any, axis: int | None = None, keepdims: Any = False) -> Any:
-        """Return the sum of all, of columns, or of each row."""
-        return self._reduced(x, axis, keepdims, np.sum, _total, _sum_of, sum)
-
-    def max(self, x: Any, axis: int | None = None, keepdims: Any = False) -> Any:
-        """Return the largest of all, of columns, or of each row."""
-        return self._reduced(x, axis, keepdims, np.max, _largest, _max_of, _highest)
-
-    def min(self, x: Any, axis: int | None = None, keepdims: Any = False) -> Any:
-        """Return the smallest of all, or of each row."""
-        return self._reduced(x, axis, keepdims, np.min, _least, None, _lowest)
-
-    def all(self, x: Any, axis: int | None = None) -> Any:
-        """Tell whether all are true."""
-        return self._reduced(x, axis, False, np.all, _all, None, np.all)
-
-    def any(self, x: Any, axis: int | None = None) -> Any:
-        """Tell whether one is true."""
-        return self._reduced(x, axis, False, np.any, _any, None, np.any)
-
-    def _reduced(
-        self, x: Any, axis: Any, keepdims: Any, of_numpy: Any,
-        whole: Any, columns: Any, joined: Any,
-    ) -> Any:  # fmt: skip
-        if not isinstance(x, Spread):
-            options = {"axis": axis} | ({"keepdims": True} if keepdims else {})
-            if isinstance(x, Figure):
-                return Computed(of_numpy, (x,), options)
-            return of_numpy(x, **options)
-        if axis in (1, -1):
-            return noted(
-                of_numpy, x, axis=1, **({"keepdims": True} if keepdims else {})
-            )
-        op = whole if axis is None else columns
-        return Small(x.layout, Node(op, (x.node,)), joined)
-
-    def concat(self, arrays: Sequence[Any], axis: int = 0) -> Any:
-        """Put columns side by side."""
-        if not any(isinstance(x, Spread) for x in arrays):
-            return np.concatenate(arrays, axis=axis)
-        assert axis == 1
-        return noted(_beside, *arrays)
-
-    def astype(self, x: Any, dtype: Any, copy: Any = True) -> Any:
-        """Return the array with other numbers."""
-        if isinstance(x, Spread):
-            return noted(_as, x, dtype=dtype)
-        return np.asarray(x).astype(dtype)
-
-    def vecdot(self, x: Any, y: Any, axis: int = -1) -> Any:
-        """Return the products of rows."""
-        return noted(_row_products, x, y)
-
-    def clip(self, x: Any, low: Any = None, high: Any = None, **ends: Any) -> Any:
-        """Return numbers between two ends."""
-        low, high = ends.get("min", low), ends.get("max", high)
-        if isinstance(x, Spread):
-            return noted(_clipped, x, low, high)
-        return np.clip(_known(x), low, high)
-
-    def asarray(self, x: Any, dtype: Any = None, device: Any = None) -> Any:
-        """Return an array as it is, or by NumPy."""
-        return x if isinstance(x, Spread) else np.asarray(_known(x), dtype=dtype)
-
-
-def _beside(*arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate(arrays, axis=1)
-
-
-def _as(x: np.ndarray, dtype: Any) -> np.ndarray:
-    return x.astype(dtype)
-
-
-def _row_products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", x, y)
-
-
-def _clipped(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
-    return np.clip(x, low, high)
-
-
-NAMESPACE = Namespace()

@@ -1,8 +1,7 @@
-"""Where a fit runs whose data lie on a Dask cluster."""
+"""The workers of a Dask cluster, as a place."""
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,8 +16,19 @@ from bistochastic.neighbors.points import SQUARED, Points
 from bistochastic.places.dask_workers import divide, ready_points, search
 from bistochastic.places.dask_workers.bridges import BlockLinks, BlockPoints
 from bistochastic.places.dask_workers.client import Recorder
-from bistochastic.places.dask_workers.tables import BlockCosts, Pattern, Table
-from bistochastic.places.dask_workers.vectors import Layout, Spread
+from bistochastic.places.dask_workers.inputs import (
+    REAL,
+    Rows,
+    as_declared,
+    as_doubles,
+    dask_array,
+    looked_at,
+    stacked,
+)
+from bistochastic.places.dask_workers.layout import Layout
+from bistochastic.places.dask_workers.merging import Pattern, Table
+from bistochastic.places.dask_workers.tables import BlockCosts
+from bistochastic.places.dask_workers.vectors import Spread
 from bistochastic.places.parts import Part
 from bistochastic.places.torch_device.device import TorchDevice
 
@@ -26,32 +36,7 @@ VECTORS = "bistochastic.vectors"  # where vectors are: "workers" or "caller"
 BLOCKS = "bistochastic.blocks"  # "auto", or "chunks" for one block a chunk
 FREED = "bistochastic.freed"  # memory that tasks freed: "kept" or "returned"
 ROWS = 2_000_000  # of a block, at most, if chunks are as small
-REAL = "fiub"  # kinds of NumPy's numbers that can be used
 SAMPLE = 20_000  # rows that tell what all are like
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Points in blocks on workers, checked.
-
-    Attributes
-    ----------
-    layout : Layout
-        Which rows lie where.
-    blocks : list of Future
-        Arrays of doubles.
-    d : int
-        Number of columns.
-    """
-
-    layout: Layout
-    blocks: list[Any]
-    d: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and columns."""
-        return self.layout.n, self.d
 
 
 class DaskWorkers:
@@ -169,7 +154,7 @@ class DaskWorkers:
 
     def _loaded_rows(self, X: Any) -> Rows:
         """Check points and start to load them."""
-        X = _array(X)
+        X = dask_array(X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise InputError(
                 f"X has shape {X.shape}; a row for each point and a column for each "
@@ -183,8 +168,8 @@ class DaskWorkers:
         X = as_declared(X, "X", np.ndarray)
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         given, layout = self.loaded(X)
-        blocks = layout.each("points", _checked, given)
-        seen = layout.gather(layout.each("points", _seen, blocks))
+        blocks = layout.each("points", as_doubles, given)
+        seen = layout.gather(layout.each("points", looked_at, blocks))
         sizes = [size for size, _ in seen]
         layout = self.layout(sizes)
         self._chunks = tuple(sizes)
@@ -220,7 +205,7 @@ class DaskWorkers:
         group = np.unique(group, return_inverse=True)[1]
         layout = self.layout(np.bincount(group, sizes).astype(int))
         blocks = [
-            layout.submit("joined", k, _stacked,
+            layout.submit("joined", k, stacked,
                           *(X.blocks[at] for at in np.flatnonzero(group == k)))
             for k in range(len(layout))
         ]  # fmt: skip
@@ -335,88 +320,6 @@ def dask_setting(name: str, *allowed: str) -> str:
     return str(value)
 
 
-def _stacked(*blocks: np.ndarray) -> np.ndarray:
-    return np.concatenate(blocks)
-
-
-def _array(X: Any) -> Any:
-    """Return a Dask array."""
-    import dask.array as da
-
-    if isinstance(X, da.Array):
-        return X
-    if hasattr(X, "to_dask_array"):  # a data frame
-        return X.to_dask_array()
-    if hasattr(X, "chunks"):
-        return da.from_array(X, chunks=X.chunks)
-    raise InputTypeError(
-        f"X is a Dask {type(X).__name__}; Dask arrays and data frames can be used. A "
-        "bag is one after to_dataframe()."
-    )
-
-
-def as_declared(X: Any, name: str, *kinds: Any) -> Any:
-    """Return a Dask array whose blocks are looked at when they are read.
-
-    Parameters
-    ----------
-    X : dask.array.Array
-        Two columns of chunks or more are allowed, and unknown numbers of rows.
-    name : str
-        What it is called in messages.
-    *kinds : type
-        What blocks may be; by default anything but masked.
-
-    Returns
-    -------
-    dask.array.Array
-        The same; a block of another kind, element type or shape than X says raises.
-    """
-    _check_kind(X._meta, name, kinds)
-    return X.map_blocks(_as_declared, name, kinds, dtype=X.dtype, meta=X._meta)
-
-
-def _as_declared(block: Any, name: str, kinds: Any, block_info: Any = None) -> Any:
-    _check_kind(block, name, kinds)
-    told = block_info[None]
-    shape, declared = np.shape(block), told["chunk-shape"]
-    known = [
-        size if np.isnan(wanted) else wanted
-        for size, wanted in zip(shape, declared, strict=False)
-    ]
-    if len(shape) != len(declared) or list(shape) != known:
-        raise InputError(
-            f"Block {told['chunk-location']} of {name} has shape {shape}, but the "
-            f"chunks of {name} say {declared}. Make the two agree, as by `chunks` of "
-            "map_blocks or `shape` of from_delayed."
-        )
-    dtype = getattr(block, "dtype", told["dtype"])
-    if told["dtype"].kind in REAL and dtype.kind not in REAL:
-        raise InputTypeError(
-            f"Block {told['chunk-location']} of {name} has element type {dtype}, "
-            f"and real numbers are needed; {name} says {told['dtype']}."
-        )
-    return block
-
-
-def _check_kind(block: Any, name: str, kinds: Any) -> None:
-    """Refuse blocks of kinds that would lose something."""
-    if isinstance(block, np.ma.MaskedArray):
-        raise InputTypeError(
-            f"The chunks of {name} are masked. Fill them, as by da.ma.filled."
-        )
-    if kinds and not isinstance(block, kinds):
-        raise InputTypeError(
-            f"The chunks of {name} are of {type(block).__name__}; points are dense. "
-            "Make NumPy arrays of them, as by map_blocks."
-        )
-
-
-def _checked(block: Any) -> np.ndarray:
-    """Return points as doubles in rows."""
-    return np.ascontiguousarray(block, dtype=np.float64)
-
-
 def _inside(block: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Put neighbors close by one another, so that loops over edges find them soon."""
     order = leaves(block) if len(block) else np.empty(0, int)
@@ -432,15 +335,6 @@ def _size_of(points: Points) -> tuple[np.ndarray, np.ndarray]:
 
 def _moments(points: Points, mean: np.ndarray, top: float) -> Any:
     return moments(points.X, mean, top)
-
-
-def _seen(block: np.ndarray) -> tuple[int, Any]:
-    """Return the number of rows, and where the first is that is not a number."""
-    bad = np.argwhere(~np.isfinite(block))
-    if not bad.size:
-        return len(block), None
-    i, j = bad[0]
-    return len(block), (int(i), int(j), float(block[i, j]))
 
 
 def _table(found: Any, first: int, loops: bool) -> Table:
