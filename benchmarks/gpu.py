@@ -78,6 +78,7 @@ def check():
     """Compare the search with all pairs in doubles."""
     import torch
 
+    from bistochastic.places.torch_device import measures as torch_measures
     from bistochastic.places.torch_device import search as torch_search
     from bistochastic.places.torch_device import triton_kernels
 
@@ -88,7 +89,7 @@ def check():
         X = torch.from_numpy(X - np.median(X, axis=0)).cuda()
         some = torch.from_numpy(rng.choice(n, 200, replace=False)).cuda()
         columns, costs, _ = torch_search.neighbors(X, K, "exact", triton_kernels)
-        true, far = torch_search.all_pairs(X, some, K)
+        true, far = torch_measures.all_pairs(X, some, K)
         equal = bool((columns[some] == true).all() and (costs[some] == far).all())
         made.row(n, d, len(some), equal)
         if not equal:
@@ -236,15 +237,15 @@ def stages(copied, rate):
         (device.TorchDevice, "checked", "to the device"),
         (device.TorchDevice, "order", "order"),
         (torch_search, "neighbors", "neighbors, rest"),
-        (torch_search, "divided", "neighbors, cells"),
-        (torch_search, "first_bounds", "neighbors, bounds"),
+        (torch_cells, "divided", "neighbors, cells"),
+        (torch_measures, "first_bounds", "neighbors, bounds"),
         (torch_search._Search, "_nearest", "neighbors, measured"),
         (triton_kernels, "within", "neighbors, pairs"),
         (trials, "refined", "local scales"),
         (costs.TableCosts, "plus", "rows, distances of F"),
         (costs.TableCosts, "weigh", "rows, weights"),
         (costs.TableCosts, "symmetrized", "symmetrized"),
-        (torch_csr, "merged", "symmetrized, pattern once"),
+        (torch_build, "merged", "symmetrized, pattern once"),
         (graphs, "diagonal_of", "scaling"),
         (exact_count, "bridges", "bridges"),
         (loop, "ky_fan", "spectrum, rest"),
@@ -327,7 +328,8 @@ def mapping(copied, repeats, cpu):
     """Time the mapping of a large graph."""
     import torch
 
-    from bistochastic.places.torch_device.csr import TorchCsr, to_scipy
+    from bistochastic.places.torch_device.build import to_scipy
+    from bistochastic.places.torch_device.csr import TorchCsr
 
     head = ["neighbors", "entries", "products", "row sums off by", "ms a product"]
     head += ["of copy bandwidth", "ms, whole call", "of copy bandwidth, whole call"]

@@ -13,7 +13,9 @@ torch = pytest.importorskip(
     "torch", reason="torch is not installed; make test-extras installs it"
 )
 
-from bistochastic.places.torch_device import csr as torch_csr  # noqa: E402
+from bistochastic.places.torch_device import build as torch_build  # noqa: E402
+from bistochastic.places.torch_device import cells as torch_cells  # noqa: E402
+from bistochastic.places.torch_device import measures as torch_measures  # noqa: E402
 from bistochastic.places.torch_device import search as torch_search  # noqa: E402
 
 
@@ -40,7 +42,7 @@ def clouds():
 def small(monkeypatch):
     """Divide few points already, into small parts."""
     monkeypatch.setattr(torch_search, "FEW", 500)
-    monkeypatch.setattr(torch_search, "CLOSE", 4)
+    monkeypatch.setattr(torch_measures, "CLOSE", 4)
 
 
 @pytest.mark.parametrize("name", clouds())
@@ -51,7 +53,7 @@ def test_an_exact_search_is_exact(name, single, device):
     if single and name == "tiny":
         X = X.astype(np.float64)  # squares of singles vanish
     x = torch.asarray(X, device=device)
-    kernels = torch_csr.bodies(x)
+    kernels = torch_build.bodies(x)
     columns, costs, recall = torch_search.neighbors(x, 9, "exact", kernels)
     true, far = nearest(Points(X, "euclidean", 0.0), 9)
     assert recall == 1.0
@@ -63,7 +65,7 @@ def test_an_exact_search_is_exact(name, single, device):
 def test_an_approximate_search_has_the_recall_that_it_says(wanted, device):
     X = clouds()["uniform"]
     x = torch.asarray(X - np.median(X, axis=0), device=device)
-    kernels = torch_csr.bodies(x)
+    kernels = torch_build.bodies(x)
     _, costs, recall = torch_search.neighbors(x, 9, wanted, kernels)
     _, far = nearest(Points.of(X, "euclidean"), 9)
     real = (costs.cpu().numpy() <= far[:, -1:] * (1 + 1e-12)).mean()
@@ -73,7 +75,7 @@ def test_an_approximate_search_has_the_recall_that_it_says(wanted, device):
 
 def test_a_small_budget_gives_the_same(device):
     x = torch.asarray(clouds()["plane"] - 0.5, device=device)
-    kernels = torch_csr.bodies(x)
+    kernels = torch_build.bodies(x)
     wide = torch_search.neighbors(x, 20, "exact", kernels)
     narrow = torch_search.neighbors(x, 20, "exact", kernels, budget=1 << 16)
     for here, there in zip(wide, narrow, strict=True):
@@ -84,7 +86,7 @@ def test_a_full_list_is_searched_for_again(monkeypatch, device):
     monkeypatch.setattr(torch_search, "ROOM", 1)
     X = clouds()["uniform"]
     x = torch.asarray(X - np.median(X, axis=0), device=device)
-    kernels = torch_csr.bodies(x)
+    kernels = torch_build.bodies(x)
     columns, _, _ = torch_search.neighbors(x, 2, "exact", kernels)
     np.testing.assert_array_equal(
         columns.cpu(), nearest(Points.of(X, "euclidean"), 2)[0]
@@ -94,13 +96,13 @@ def test_a_full_list_is_searched_for_again(monkeypatch, device):
 def test_bounds_hold_and_parts_are_nearly_full(device):
     X = clouds()["clumps"]
     x = torch.asarray(X - np.median(X, axis=0), device=device)
-    cells = torch_search.divided(x)
+    cells = torch_cells.divided(x)
     assert len(cells) * cells.size < 1.3 * len(X)
     numbers = cells.numbers.view(-1).cpu().numpy()
     assert sorted(numbers[numbers < len(X)]) == list(range(len(X)))
     every = torch.arange(len(cells), device=x.device)
-    text = torch_search.minima
-    bounds = torch_search.first_bounds(cells, every, 9, text).cpu().numpy()
+    text = torch_measures.minima
+    bounds = torch_measures.first_bounds(cells, every, 9, text).cpu().numpy()
     far = nearest(Points.of(X, "euclidean"), 9)[1][:, -1]
     real = numbers < len(X)
     assert (bounds[real] * cells.unit**2 >= far[numbers[real]]).all()
@@ -118,7 +120,7 @@ def test_the_mth_smallest_of_long_rows(device):
     for numbers in (D, np.round(50 * D)):
         held = torch.asarray(numbers, device=device)
         for m in (1, 5, 16):
-            found = torch_search._mth(held, m)[:, 0].cpu()
+            found = torch_measures.mth_smallest(held, m)[:, 0].cpu()
             np.testing.assert_array_equal(found, np.sort(numbers, axis=1)[:, m - 1])
 
 
@@ -127,7 +129,7 @@ def test_the_mth_smallest_of_long_rows(device):
 def test_any_number_of_points(n, m, device):
     X = np.random.default_rng(n).random((n, 5))
     x = torch.asarray(X - np.median(X, axis=0), device=device)
-    kernels = torch_csr.bodies(x)
+    kernels = torch_build.bodies(x)
     columns, _, _ = torch_search.neighbors(x, m, "exact", kernels)
     np.testing.assert_array_equal(
         columns.cpu(), nearest(Points.of(X, "euclidean"), m)[0]
@@ -139,17 +141,20 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 import contextlib, sys
 import numpy as np, torch
+from bistochastic.places.torch_device import build as torch_build
+from bistochastic.places.torch_device import cells as torch_cells
+from bistochastic.places.torch_device import measures as torch_measures
 from bistochastic.places.torch_device import csr as torch_csr
 from bistochastic.places.torch_device import search as torch_search
 from bistochastic.places.torch_device import triton_kernels as kernels
 from bistochastic.places import tables as costs
 torch.cuda.device_of = lambda x: contextlib.nullcontext()
-torch_search.FEW, torch_search.CLOSE = 100, 3
+torch_search.FEW, torch_measures.CLOSE = 100, 3
 rng = np.random.default_rng(0)
 for n, d in ((1100, 3), (1030, 16)):
     x = torch.from_numpy(rng.random((n, d)) - 0.5)
     made = torch_search.neighbors(x, 4, "exact", kernels)
-    true = torch_search.all_pairs(x, torch.arange(n), 4)
+    true = torch_measures.all_pairs(x, torch.arange(n), 4)
     assert (made[0] == true[0]).all() and (made[1] == true[1]).all()
 A = torch.from_numpy(rng.random((70, 70)) * (rng.random((70, 70)) < 0.2))
 S = (A + A.T).to_sparse_csr()
@@ -162,7 +167,7 @@ wanted = 2 * (S @ Y) + 0.5 * Y - 3 * X
 kernels.three_term(S, X, Y, torch.tensor([2, 0.5, -3], dtype=torch.float64))
 near(X, wanted)
 square = (A + A.T) @ (A + A.T)
-near(kernels.squared(S), square[torch_csr.rows_of(S), S.col_indices()])
+near(kernels.squared(S), square[torch_build.rows_of(S), S.col_indices()])
 assert kernels.mirrored(S)
 S.values()[3] *= 1 + 1e-15
 assert not kernels.mirrored(S)

@@ -20,6 +20,7 @@ torch = pytest.importorskip(
 )
 
 from bistochastic.places import tables as costs  # noqa: E402
+from bistochastic.places.torch_device import build as torch_build  # noqa: E402
 from bistochastic.places.torch_device import csr as torch_csr  # noqa: E402
 from bistochastic.places.torch_device import device as devices  # noqa: E402
 from bistochastic.places.torch_device import search as torch_search  # noqa: E402
@@ -319,7 +320,7 @@ def test_components_by_pointer_jumping(rng, degree, device):
     A = csr_array(A + A.T)
     A.sort_indices()
     place = torch.device(device)
-    S = torch_csr.TorchCsr(torch_csr.from_scipy(A, place, torch.float64))
+    S = torch_csr.TorchCsr(torch_build.from_scipy(A, place, torch.float64))
     wanted = components.numbered(components.search(S_of(A)))
     np.testing.assert_array_equal(torch_csr.search(S), wanted)
     assert S.scaled(S.ones()).labels is S.labels
@@ -338,7 +339,7 @@ def test_rows_of_a_graph_as_tables(rng, device):
     A = rng.random((n, n)) * (rng.random((n, n)) < 0.1)
     A = csr_array(A + A.T + np.eye(n))
     A.sort_indices()
-    held = torch_csr.from_scipy(A, torch.device(device), torch.float64)
+    held = torch_build.from_scipy(A, torch.device(device), torch.float64)
     wanted = of_affinities(A, loops=True).costs.parts
     for here, there in zip(wanted, torch_csr.TorchCsr(held).parts(), strict=True):
         for name in ("rows", "columns", "values"):

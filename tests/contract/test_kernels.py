@@ -9,7 +9,7 @@ from bistochastic.datasets.toy import planted_graph
 from bistochastic.graph import components
 from bistochastic.neighbors import descent
 from bistochastic.places import tables as costs
-from bistochastic.places.host import csr, dense, kernels
+from bistochastic.places.host import csr, dense, kernels, kernels_rows, kernels_tables
 from bistochastic.places.host.csr import Csr
 from bistochastic.scaling import linear_systems as systems
 from bistochastic.scaling import matching
@@ -47,20 +47,24 @@ def test_conjugate_gradients(rng):
     for accuracy, limit in [(0.1, 1000), (1e-6, 1000), (1e-12, 7)]:
         S, T = Csr(csr_array(A)), Csr(csr_array(A))
         text = systems.conjugate_gradients(S, u, r, b.copy(), accuracy, limit)
-        body = kernels.conjugate_gradients(T, u, r, b.copy(), accuracy, limit)
+        body = kernels_rows.conjugate_gradients(T, u, r, b.copy(), accuracy, limit)
         np.testing.assert_allclose(body, text, rtol=1e-8, atol=1e-12)
         assert T.n_products == S.n_products
     exact = np.linalg.solve(np.diag(r) + u[:, None] * A * u, b)
-    body = kernels.conjugate_gradients(T, u, r, b.copy(), 1e-13, 1000)
+    body = kernels_rows.conjugate_gradients(T, u, r, b.copy(), 1e-13, 1000)
     np.testing.assert_allclose(body, exact, rtol=1e-7, atol=1e-10)
 
 
 def test_product_and_weights(rng):
     S = csr_array(sparse_symmetric(rng, 100))
     u, V = rng.random(100), rng.random((100, 3))
-    np.testing.assert_allclose(kernels.product(S, u), csr.product(S, u), rtol=1e-13)
-    np.testing.assert_allclose(kernels.product(S, V), csr.product(S, V), rtol=1e-13)
-    np.testing.assert_array_equal(kernels.weights(S, u), csr.weights(S, u))
+    np.testing.assert_allclose(
+        kernels_rows.product(S, u), csr.product(S, u), rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        kernels_rows.product(S, V), csr.product(S, V), rtol=1e-13
+    )
+    np.testing.assert_array_equal(kernels_rows.weights(S, u), csr.weights(S, u))
 
 
 def test_three_terms_of_a_block_of_rows(rng):
@@ -68,7 +72,7 @@ def test_three_terms_of_a_block_of_rows(rng):
     X, Y = rng.random((6, 8)), rng.random((9, 8))
     here, there = X.copy(), X.copy()
     csr.three_term(S, here, Y, 0.3, -0.2, 0.7)
-    kernels.three_term(S, there, Y, 0.3, -0.2, 0.7)
+    kernels_rows.three_term(S, there, Y, 0.3, -0.2, 0.7)
     np.testing.assert_allclose(here, 0.3 * (S @ Y) - 0.2 * Y[:6] + 0.7 * X)
     np.testing.assert_allclose(there, here, rtol=1e-13)
 
@@ -76,9 +80,9 @@ def test_three_terms_of_a_block_of_rows(rng):
 def test_blocks_of_vectors(rng):
     S = Csr(csr_array(sparse_symmetric(rng, 60)))
     Y = rng.random((60, 7))
-    np.testing.assert_allclose(kernels.product(S.native(), Y), S.native() @ Y)
+    np.testing.assert_allclose(kernels_rows.product(S.native(), Y), S.native() @ Y)
     np.testing.assert_allclose(
-        kernels.product(S.native(), Y[:, ::2]), S.native() @ Y[:, ::2]
+        kernels_rows.product(S.native(), Y[:, ::2]), S.native() @ Y[:, ::2]
     )
 
 
@@ -94,7 +98,8 @@ def test_polynomials(rng, accuracy, rtol):
     exact = V @ (T((values + 0.1) / 0.9)[:, None] * (V.T @ X)) / T(1.1 / 0.9)
     np.testing.assert_allclose(text, exact, rtol=1e-9, atol=1e-12)
     before, kept = S.n_products, X.copy()
-    body = kernels.polynomial(S, X, S.native() @ X, *terms)
+    S.fast = lambda text: kernels_rows.recurrence
+    body = polynomial(S, X, S.native() @ X, *terms)
     np.testing.assert_allclose(body, text, rtol=rtol, atol=rtol)
     assert body.dtype == np.float64
     assert S.n_products == before + 7
@@ -110,12 +115,12 @@ def test_tables(rng):
     F = rng.random((n, 4))
     rows = np.arange(n)
     np.testing.assert_allclose(
-        kernels.distances(F, rows, columns), costs.distances(F, rows, columns)
+        kernels_tables.distances(F, rows, columns), costs.distances(F, rows, columns)
     )
     pattern = costs.Pattern(columns)
     for _ in range(3):
         values = rng.standard_normal(columns.shape)  # negative ones do not count
-        made = kernels.halves(pattern, values)
+        made = kernels_tables.halves(pattern, values)
         text = csr.halves(pattern, values)
         assert made.has_canonical_format
         np.testing.assert_array_equal(made.toarray(), text.toarray())
@@ -131,7 +136,7 @@ def test_components(rng, degree):
     A = csr_array(A + A.T)
     A.sort_indices()
     S = Csr(A)
-    np.testing.assert_array_equal(kernels.search(S), components.search(S))
+    np.testing.assert_array_equal(kernels_rows.search(S), components.search(S))
 
 
 def test_exponents_and_positives(rng):
@@ -140,10 +145,10 @@ def test_exponents_and_positives(rng):
     K.data = rng.standard_normal(K.nnz)
     a = rng.standard_normal(100) - 0.5
     for omega in (0.0, 1.0, 30.0):
-        text, body = csr.exponents(K, omega, a), kernels.exponents(K, omega, a)
+        text, body = csr.exponents(K, omega, a), kernels_rows.exponents(K, omega, a)
         np.testing.assert_allclose(body, text, rtol=1e-14)
         for ours, theirs in zip(
-            kernels.positives(K, omega, a, 0.1),
+            kernels_rows.positives(K, omega, a, 0.1),
             csr.positives(K, omega, a, 0.1),
             strict=True,
         ):
@@ -159,14 +164,14 @@ def test_positives_of_an_array(rng):
         for made in (K, np.asfortranarray(K)):
             text, body = (
                 f(made, omega, a, 0.1)
-                for f in (dense.positives, kernels.dense_positives)
+                for f in (dense.positives, kernels_tables.dense_positives)
             )
             assert text is not None
             for ours, theirs in zip(body, text, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
                 assert ours.dtype == theirs.dtype
             assert dense.positives(made, omega, a + 9) is None
-            assert kernels.dense_positives(made, omega, a + 9) is None
+            assert kernels_tables.dense_positives(made, omega, a + 9) is None
 
 
 def test_matchings(rng):
@@ -191,17 +196,17 @@ def test_matchings(rng):
 def test_mirrored(rng):
     A = sparse_symmetric(rng, 60)
     S = csr_array(A)
-    assert kernels.mirrored(S.indptr, S.indices, S.data)
+    assert kernels_rows.mirrored(S.indptr, S.indices, S.data)
     for _ in range(50):
         B = A.copy()
         i, j = rng.integers(0, 60, 2)
         B[i, j] = np.nextafter(B[i, j], 9) if rng.random() < 0.5 else 0.0
         B = csr_array(B)
         expected = (B.toarray() == B.toarray().T).all()
-        assert kernels.mirrored(B.indptr, B.indices, B.data) == expected
+        assert kernels_rows.mirrored(B.indptr, B.indices, B.data) == expected
     lower, upper = csr_array(np.tril(A)), csr_array(np.triu(A))
-    assert not kernels.mirrored(lower.indptr, lower.indices, lower.data)
-    assert not kernels.mirrored(upper.indptr, upper.indices, upper.data)
+    assert not kernels_rows.mirrored(lower.indptr, lower.indices, lower.data)
+    assert not kernels_rows.mirrored(upper.indptr, upper.indices, upper.data)
 
 
 @pytest.mark.parametrize("method", ["auto", "newton", "damped"])

@@ -190,13 +190,13 @@ def _hold_tensor(S, wanted):
             f"{name} is a tensor of layout {S.layout}; dense and CSR tensors can be "
             f"used. Convert it with {name}.to_sparse_csr()."
         )
-    from bistochastic.places.torch_device.csr import (
-        TorchCsr,
+    from bistochastic.places.torch_device.build import (
         canonical,
         from_scipy,
         indexed,
         to_scipy,
     )
+    from bistochastic.places.torch_device.csr import TorchCsr
 
     _check_shape(S.shape, name)
     bits = _bits(S.dtype, array_namespace(S), name)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from bistochastic.places.torch_device.csr import bodies, from_scipy
+from bistochastic.places.torch_device.build import bodies, from_scipy
 from bistochastic.places.torch_device.device import TorchDevice
-from bistochastic.places.torch_device.search import nearest_to, neighbors
+from bistochastic.places.torch_device.measures import nearest_to
+from bistochastic.places.torch_device.search import neighbors
 
 PAIRS = 1 << 27  # that are compared one by one
 HERE = threading.local()

@@ -293,9 +293,9 @@ def using(n_jobs: int | None, rows: int) -> Iterator[None]:
 def mirrored(S: csr_array) -> bool:
     """Tell whether a canonical CSR array equals its transpose to the bit."""
     if S.nnz >= COMPILED:
-        from bistochastic.places.host import kernels
+        from bistochastic.places.host import kernels_rows
 
-        return kernels.mirrored(S.indptr, S.indices, S.data)
+        return kernels_rows.mirrored(S.indptr, S.indices, S.data)
     T = csr_array(S.T)
     return all(
         np.array_equal(getattr(S, part), getattr(T, part))

@@ -1,8 +1,6 @@
 """A matrix held as a torch CSR tensor, on any device."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +13,20 @@ from bistochastic.core.protocols import Text
 from bistochastic.graph import components
 from bistochastic.places.host.csr import Csr, compiled
 from bistochastic.places.parts import Part
-
-with warnings.catch_warnings():  # torch says once that the layout is new
-    warnings.simplefilter("ignore")
-    _ONE = torch.eye(1).to_sparse_csr()
-    torch.sparse_csr_tensor(
-        _ONE.crow_indices(), _ONE.col_indices(), _ONE.values(), check_invariants=False
-    )
+from bistochastic.places.torch_device.build import (
+    bodies,
+    chosen_entries,
+    csr_of_keys,
+    from_scipy,
+    merged,
+    rows_of,
+    summed_entries,
+    to_scipy,
+)
+from bistochastic.places.torch_device.components import connected
 
 SINGLE = 1e-5  # relative errors that singles do not make
 DRAWN = 1 << 17  # points up to which normal numbers are drawn on the CPU
-SAMPLED = 2  # entries of a row that a search for components begins with
 
 
 class TorchCsr:
@@ -54,13 +55,13 @@ class TorchCsr:
     @classmethod
     def symmetrized(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
         """Hold the mean of a matrix, given by its entries, and its transpose."""
-        return cls(_summed(i, j, values / 2, n))
+        return cls(summed_entries(i, j, values / 2, n))
 
     @classmethod
     def averaged(cls, i: Any, j: Any, values: torch.Tensor, n: int) -> Self:
         """Hold scores given by entries on either side of the diagonal, or on both."""
-        total = _summed(i, j, values, n)
-        number = _summed(i, j, torch.ones_like(values), n)
+        total = summed_entries(i, j, values, n)
+        number = summed_entries(i, j, torch.ones_like(values), n)
         total.values().div_(number.values())
         return cls(total)
 
@@ -72,7 +73,7 @@ class TorchCsr:
         weights = torch.nn.functional.pad(values.clip(min=0.0).reshape(-1), (0, 1))
         made = weights[own] / 2
         made += weights[mirror] / 2
-        return cls(_chosen(crow, columns, made, made > 0, (n, n)))
+        return cls(chosen_entries(crow, columns, made, made > 0, (n, n)))
 
     @staticmethod
     def on_tables(text: Text, like: torch.Tensor) -> Text:
@@ -154,7 +155,7 @@ class TorchCsr:
         key = i[inside] * index.shape[0] + j[inside]
         key, order = torch.sort(key)
         size = (index.shape[0],) * 2
-        made = _csr(key, self._S.values()[inside][order], size)
+        made = csr_of_keys(key, self._S.values()[inside][order], size)
         return type(self)(made)
 
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
@@ -281,7 +282,9 @@ class TorchCsr:
 
     def _kept(self, kept: torch.Tensor) -> torch.Tensor:
         crow, columns = self._S.crow_indices(), self._S.col_indices()
-        return _chosen(crow, columns, self._S.values(), kept, tuple(self._S.shape))
+        return chosen_entries(
+            crow, columns, self._S.values(), kept, tuple(self._S.shape)
+        )
 
     def _plus_entries(self, i: Any, j: Any, values: torch.Tensor) -> Self:
         """Return S with entries added to, or put in between, those that are there."""
@@ -321,99 +324,6 @@ class TorchCsr:
         return type(self)(made, self.labels)
 
 
-def bodies(S: torch.Tensor) -> Any:
-    """Return the compiled bodies for the device of a tensor, or None."""
-    if S.device.type != "cuda" or find_spec("triton") is None:
-        return None
-    from bistochastic.places.torch_device import triton_kernels
-
-    return triton_kernels
-
-
-def rows_of(S: torch.Tensor) -> torch.Tensor:
-    """Return the row of each entry of a CSR tensor."""
-    crow = S.crow_indices()
-    kind, device = S.col_indices().dtype, crow.device
-    numbers = torch.arange(len(crow) - 1, dtype=kind, device=device)
-    size = S.values().shape[0]
-    return torch.repeat_interleave(numbers, crow.diff(), output_size=size)
-
-
-def merged(columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the pattern of a table and its mirror image in compressed rows.
-
-    Parameters
-    ----------
-    columns : tensor of int of shape (n, m)
-        The candidates of each row, none twice.
-
-    Returns
-    -------
-    crow, columns : tensor of int
-        The pattern.
-    own, mirror : tensor of int
-        For each entry its place in the table, and that of its mirror image; one past
-        the last where it has none.
-    """
-    n, m = columns.shape
-    i = torch.arange(n, device=columns.device).repeat_interleave(m)
-    j = columns.reshape(-1).to(torch.int64)
-    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
-    del i, j
-    new = torch.ones_like(key, dtype=torch.bool)
-    new[1:] = key[1:] != key[:-1]
-    place = torch.cumsum(new, 0) - 1
-    key = key[new]
-    kind = torch.int32 if n * m < 2**31 else torch.int64
-    places = []
-    for first in (0, n * m):
-        here = (order >= first) & (order < first + n * m)
-        known = torch.full((len(key),), n * m, dtype=kind, device=key.device)
-        known[place[here]] = (order[here] - first).to(kind)
-        places.append(known)
-    crow, found = _compressed(key, n, n)
-    return crow, found, *places
-
-
-def _summed(i: Any, j: Any, values: torch.Tensor, n: int) -> torch.Tensor:
-    """Return the sum of a matrix, given by its entries, and its transpose as CSR."""
-    i, j = i.to(torch.int64), j.to(torch.int64)
-    key, order = torch.sort(torch.cat([i * n + j, j * n + i]), stable=True)
-    both = torch.cat([values, values])[order]
-    key, place = torch.unique_consecutive(key, return_inverse=True)
-    total = torch.zeros(len(key), dtype=values.dtype, device=values.device)
-    return _csr(key, total.index_add_(0, place, both), (n, n))
-
-
-def _csr(key: torch.Tensor, values: torch.Tensor, size: Any) -> torch.Tensor:
-    """Return the CSR tensor of entries given by row times width plus column."""
-    crow, columns = _compressed(key, *size)
-    return torch.sparse_csr_tensor(
-        crow, columns, values, size=size, check_invariants=False
-    )
-
-
-def _compressed(
-    key: torch.Tensor, n: int, width: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return crow and columns, in 32 bits where these are enough."""
-    starts = torch.arange(n + 1, device=key.device) * width
-    kind = torch.int32 if max(len(key), n, width) < 2**31 else torch.int64
-    crow = torch.searchsorted(key, starts)
-    return crow.to(kind), (key % width).to(kind)
-
-
-def _chosen(
-    crow: torch.Tensor, columns: torch.Tensor, values: Any, kept: Any, size: Any
-) -> torch.Tensor:
-    """Return the CSR tensor of those entries that are kept."""
-    ends = torch.nn.functional.pad(torch.cumsum(kept, 0), (1, 0))[crow]
-    return torch.sparse_csr_tensor(
-        ends.to(crow.dtype), columns[kept], values[kept], size=size,
-        check_invariants=False,
-    )  # fmt: skip
-
-
 def search(S: TorchCsr) -> np.ndarray:
     """Return the component of each point, by hooking roots and pointer jumping.
 
@@ -427,47 +337,6 @@ def search(S: TorchCsr) -> np.ndarray:
         number = torch.cumsum(root == every, 0) - 1
         S.labels = on_cpu(number[root])
     return S.labels
-
-
-def connected(S: torch.Tensor) -> torch.Tensor:
-    """Return the smallest point of the component of each point.
-
-    Parameters
-    ----------
-    S : torch.Tensor of shape (n, n)
-        CSR; symmetric.
-
-    Returns
-    -------
-    tensor of int64 of shape (n,)
-        Roots.
-    """
-    crow, columns = S.crow_indices(), S.col_indices()
-    root = torch.arange(len(crow) - 1, device=crow.device)
-    some = []
-    for at in range(1, SAMPLED + 1):  # the last entries of rows, often not loops
-        rows = (crow.diff() >= at).nonzero()[:, 0]
-        some.append((rows, columns[crow[rows + 1] - at].to(torch.int64)))
-    root = _hooked(root, *(torch.cat(ends) for ends in zip(*some, strict=True)))
-    rows = rows_of(S)
-    apart = (root[rows] != root[columns]).nonzero()[:, 0]
-    return _hooked(root, *(part[apart].to(torch.int64) for part in (rows, columns)))
-
-
-def _hooked(root: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-    """Join the trees at both ends of edges until no edge is left between two."""
-    while True:
-        i, j = root[i], root[j]
-        apart = (i != j).nonzero()[:, 0]
-        if apart.shape[0] == 0:
-            return root
-        i, j = i[apart], j[apart]
-        root = root.scatter_reduce(0, torch.maximum(i, j), torch.minimum(i, j), "amin")
-        while True:
-            above = root[root]
-            if torch.equal(above, root):
-                break
-            root = above
 
 
 def recurrence(
@@ -497,81 +366,6 @@ def recurrence(
         kernels.three_term(matrix, X, Y, scales[step])
         X, Y = Y, X
     return Y[:, :width].to(native.dtype)
-
-
-def canonical(S: torch.Tensor, *, signed: bool, largest: float) -> bool:
-    """Tell whether a CSR tensor can be used as it is, without a look from the CPU.
-
-    Parameters
-    ----------
-    S : torch.Tensor of shape (n, n)
-        CSR, doubles.
-    signed : bool
-        Whether any real numbers will do; if not, positive ones.
-    largest : float
-        Beyond it, or below its inverse, entries have to be rescaled.
-
-    Returns
-    -------
-    bool
-        Whether indices are sorted and in range, entries too, and S symmetric to the
-        bit. Always False where there are no compiled bodies.
-    """
-    kernels = bodies(S)
-    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
-    n, size = S.shape[0], values.shape[0]
-    if kernels is None or size == 0:
-        return False
-    ends = (
-        int(crow[0]) == 0 and int(crow[-1]) == size and bool((crow.diff() >= 0).all())
-    )
-    low, high = torch.aminmax(columns)
-    if not (ends and int(low) >= 0 and int(high) < n):
-        return False
-    rising = columns[1:] > columns[:-1]
-    begins = crow[(crow > 0) & (crow < size)].to(torch.int64)
-    rising[begins - 1] = True  # a row may begin anywhere
-    least, most = (float(x) for x in torch.aminmax(values))  # NaN if there is one
-    if signed:
-        proper = -largest <= least and most <= largest
-    else:
-        proper = 1 / largest <= least and most <= largest
-    return proper and bool(rising.all()) and kernels.mirrored(S)
-
-
-def indexed(S: torch.Tensor, kind: torch.dtype | None = None) -> torch.Tensor:
-    """Return a CSR tensor with indices of a type; by default the smallest."""
-    crow, columns, values = S.crow_indices(), S.col_indices(), S.values()
-    if kind is None:
-        small = max(values.shape[0], S.shape[0]) < 2**31
-        kind = torch.int32 if small else torch.int64
-    if kind is crow.dtype:
-        return S
-    return torch.sparse_csr_tensor(
-        crow.to(kind), columns.to(kind), values, size=S.shape, check_invariants=False
-    )
-
-
-def to_scipy(S: torch.Tensor) -> csr_array:
-    """Return a torch CSR tensor as a SciPy CSR array, without a copy on the CPU."""
-    parts = (S.values(), S.col_indices(), S.crow_indices())
-    return csr_array(tuple(p.cpu().numpy() for p in parts), shape=(len(S), len(S)))
-
-
-def from_scipy(
-    S: csr_array, device: torch.device, kind: torch.dtype, index: Any = None
-) -> torch.Tensor:
-    """Return a SciPy CSR array as a torch CSR tensor on a device."""
-    if index is None:
-        index = torch.int32 if max(S.nnz, S.shape[0]) < 2**31 else torch.int64
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(S.indptr).to(index),
-        torch.from_numpy(S.indices).to(index),
-        torch.from_numpy(S.data).to(kind),
-        size=S.shape,
-        device=device,
-        check_invariants=False,
-    )
 
 
 BODIES: dict[Callable[..., Any], Any] = {

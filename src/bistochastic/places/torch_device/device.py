@@ -175,21 +175,17 @@ class TorchDevice:
 
     def order(self, X: Any) -> Any:
         """Return an order of points in which neighbors mostly stand close by."""
-        from bistochastic.places.torch_device import search as torch_search
+        from bistochastic.places.torch_device.cells import divided
 
-        numbers = torch_search.divided(X).numbers.view(-1)
+        numbers = divided(X).numbers.view(-1)
         return numbers[numbers < X.shape[0]]
 
     def neighbors(self, points: Points, m: int, how: Any) -> Found:
         """Find the m nearest other points of every point, or most of them."""
-        from bistochastic.places.torch_device import csr as torch_csr
-        from bistochastic.places.torch_device import search as torch_search
+        from bistochastic.places.torch_device import search
+        from bistochastic.places.torch_device.build import bodies
 
-        return Found(
-            *torch_search.neighbors(
-                points.X, m, how, torch_csr.bodies(points.X), self.budget
-            )
-        )
+        return Found(*search.neighbors(points.X, m, how, bodies(points.X), self.budget))
 
     def costs(self, costs: Any) -> Any:
         """Return costs, wherever they are, on the device."""
@@ -214,7 +210,8 @@ class TorchDevice:
         import torch
 
         from bistochastic.places.host.dense import Dense
-        from bistochastic.places.torch_device.csr import TorchCsr, from_scipy
+        from bistochastic.places.torch_device.build import from_scipy
+        from bistochastic.places.torch_device.csr import TorchCsr
 
         if isinstance(S, Dense):
             return Dense(torch.as_tensor(S.native()).to(self.place, self.kind))
@@ -292,7 +289,7 @@ class TorchPoints(Points):
 
 def nearest_to(points: TorchPoints, Y: Any, m: int) -> Any:
     """Find the m points nearest to each row of Y, made ready like these."""
-    from bistochastic.places.torch_device import search
+    from bistochastic.places.torch_device import measures
 
-    found = search.nearest_to(points.X, Y, m)
+    found = measures.nearest_to(points.X, Y, m)
     return tuple(on_cpu(part) for part in found)

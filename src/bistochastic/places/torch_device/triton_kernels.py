@@ -9,15 +9,16 @@ import torch
 import triton
 import triton.language as tl
 
-from bistochastic.places.torch_device import search as torch_search
+from bistochastic.places.torch_device import cells as cell_texts
+from bistochastic.places.torch_device import measures
 
-TILE = torch_search.PART
+TILE = cell_texts.PART
 _TOO_LARGE: set[tuple[int, int, int]] = set()
 INDICES = 32  # entries of a row looked at in one go
-FAR = tl.constexpr(torch_search.FAR**2)
-LOSS = tl.constexpr(torch_search.TF32)
-SINGLE = tl.constexpr(2 * torch_search.SINGLE)
-PARTS = tl.constexpr(torch_search.PARTS)
+FAR = tl.constexpr(cell_texts.FAR**2)
+LOSS = tl.constexpr(measures.TF32)
+SINGLE = tl.constexpr(2 * cell_texts.SINGLE)
+PARTS = tl.constexpr(cell_texts.PARTS)
 
 
 def within(
@@ -51,7 +52,7 @@ def within(
 def minima(cells: Any, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Return the distance of the nearest point in each part of some cells."""
     number, look = ids.shape
-    wide = look * torch_search.PARTS
+    wide = look * cell_texts.PARTS
     out = torch.empty((number * cells.size, wide), device=ids.device)
     starts = torch.arange(number + 1, device=ids.device) * look
     _compare(cells, rows, starts, ids, out, out, out, wide, keep=False)
