@@ -227,8 +227,11 @@ def stages(copied, rate):
     from bistochastic.core.recurrence import recurrence
     from bistochastic.graph import components
     from bistochastic.places import tables as costs
+    from bistochastic.places.torch_device import build as torch_build
+    from bistochastic.places.torch_device import cells as torch_cells
     from bistochastic.places.torch_device import csr as torch_csr
     from bistochastic.places.torch_device import device, triton_kernels
+    from bistochastic.places.torch_device import measures as torch_measures
     from bistochastic.places.torch_device import search as torch_search
     from bistochastic.spectrum import filtered
 

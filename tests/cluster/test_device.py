@@ -340,7 +340,7 @@ def test_rows_of_a_graph_as_tables(rng, device):
     A = csr_array(A + A.T + np.eye(n))
     A.sort_indices()
     held = torch_build.from_scipy(A, torch.device(device), torch.float64)
-    wanted = of_affinities(A, loops=True).costs.parts
+    wanted = of_affinities(A, loops=True).parts
     for here, there in zip(wanted, torch_csr.TorchCsr(held).parts(), strict=True):
         for name in ("rows", "columns", "values"):
             np.testing.assert_array_equal(

@@ -23,7 +23,7 @@ WHERE = {  # printed number -> file
     13: "scaling/frobenius.py",
     14: "graph/objective.py",
     15: "graph/simplex.py",
-    16: "cluster/steps.py",
+    16: "cluster/graphs.py",
     18: "graph/simplex.py",
     19: "graph/simplex.py",
     17: "scaling/marcus.py",
@@ -39,13 +39,13 @@ WHERE = {  # printed number -> file
 }
 NAMES = {
     "Algorithm 1": "scaling/alternating.py",
-    "Algorithm 2": "cluster/ancmm.py",
+    "Algorithm 2": "cluster/loop.py",
     "Corollary 1": "scaling/support.py",
     "Corollary 2": "scaling/fixed_point.py",
     "Definition 1": "scaling/support.py",
     "Theorem 1": "scaling/support.py",
     "Theorem 2": "scaling/marcus.py",
-    "Theorem 3": "components.py",
+    "Theorem 3": "graph/components.py",
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from bistochastic import marcus_mapping
+from bistochastic.core.recurrence import recurrence
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.graph import components
 from bistochastic.neighbors import descent
@@ -27,7 +28,7 @@ def test_every_body_has_a_test_here():
         matching.maximum_matching,
         systems.conjugate_gradients,
         csr.product,
-        polynomial,
+        recurrence,
         csr.weights,
         csr.three_term,
         csr.exponents,

@@ -156,7 +156,7 @@ class Costs(Protocol):
     def closest(self, m: int) -> Self:
         """Return the m cheapest candidates of each row; ties go to the first."""
 
-    def table(self, m: int) -> "Costs":
+    def table(self, m: int) -> "Table":
         """Return the m cheapest candidates of each row as a table, itself first."""
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
@@ -164,13 +164,6 @@ class Costs(Protocol):
 
     def beside(self, parts: Any) -> Self:
         """Return other costs of the same points, of parts that a graph made."""
-
-    def remade(self, rule: Callable[..., Any], along: Any) -> Self:
-        """Return what `rule` makes of rows, candidates and costs of a table.
-
-        It returns candidates and costs, and may pick from the vector `along` by rows
-        and candidates.
-        """
 
     def weigh(
         self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
@@ -190,6 +183,17 @@ class Costs(Protocol):
 
     def scores(self, alpha: float) -> Scores:
         """Return -m_ij / (2 alpha), for candidates of either of the two points."""
+
+
+class Table(Costs, Protocol):
+    """Costs of a few candidates of each point, the cheapest first."""
+
+    def remade(self, rule: Callable[..., Any], along: Any) -> Self:
+        """Return what `rule` makes of rows, candidates and costs of a table.
+
+        It returns candidates and costs, and may pick from the vector `along` by rows
+        and candidates.
+        """
 
 
 class Rows(Protocol):
