@@ -1,4 +1,4 @@
-"""Every method with the rank constraint on every place: the labels of the host?
+"""Every method with the rank constraint, on every place, against the host.
 
     python benchmarks/places.py cuda            a GPU, by torch
     python benchmarks/places.py cpu             torch on the CPU
@@ -82,7 +82,7 @@ def main():
             f"{name:11} {given.place}: {same}/{given.problems} with the host's labels"
         )
         if name in LARGE and given.points:
-            fit(given.place, make, X[:5000], 20, client)  # what is made once
+            fit(given.place, make, X, 20, client)  # what is compiled once
             _, seconds = fit(given.place, make, X, 20, client)
             unit = unit or seconds
             line += (
