@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,13 @@ TOLERANCE = 1e-10
 
 
 @quietly
-def adaptive_neighbors_graph(X, n_neighbors=15, *, metric="euclidean", n_jobs=None):
+def adaptive_neighbors_graph(
+    X: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: Any = "euclidean",
+    n_jobs: int | None = None,
+) -> Any:
     """Learn the doubly stochastic graph of adaptive neighbors, without clustering.
 
     Each point weighs its neighbors by Eq. (18); the graph is symmetrized, Eq. (16), and

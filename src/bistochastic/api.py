@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -34,7 +36,7 @@ CURES = ("raise", "prune", "regularize")
 
 
 @quietly
-def support(S):
+def support(S: Any) -> tuple[Any, Any, Any, Any]:
     """Tell whether S has a doubly stochastic scaling, and if not, why.
 
     A symmetric non-negative matrix can be scaled to a doubly stochastic one exactly
@@ -72,15 +74,15 @@ def support(S):
 
 @quietly
 def marcus_mapping(
-    S,
+    S: Any,
     *,
-    method="auto",
-    tol=None,
-    max_iter=None,
-    unsupported="raise",
-    marginals=None,
-    initial=None,
-):
+    method: str = "auto",
+    tol: float | None = None,
+    max_iter: int | None = None,
+    unsupported: str = "raise",
+    marginals: Any = None,
+    initial: Any = None,
+) -> Any:
     """Scale S to the doubly stochastic matrix M(S) = DSD, Eq. (1).
 
     Finds the positive diagonal D for which every row and column of DSD sums to one
@@ -196,8 +198,14 @@ def marcus_mapping(
 
 @quietly
 def entropic_plan(
-    S, *, omega=1.0, tol=None, max_iter=None, unsupported="raise", marginals=None
-):
+    S: Any,
+    *,
+    omega: float = 1.0,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    unsupported: str = "raise",
+    marginals: Any = None,
+) -> Any:
     r"""Solve the entropic transport problem with cost -log S, Eq. (24).
 
     Among the doubly stochastic matrices finds the plan P with the smallest
@@ -326,8 +334,13 @@ def entropic_plan(
 
 @quietly
 def project_doubly_stochastic(
-    K, *, method="newton", tol=None, max_iter=None, unsupported="raise"
-):
+    K: Any,
+    *,
+    method: str = "newton",
+    tol: float | None = None,
+    max_iter: int | None = None,
+    unsupported: str = "raise",
+) -> Any:
     r"""Find the symmetric doubly stochastic matrix nearest to K.
 
     Solves :math:`\min_F \|F - K\|_F` over :math:`F \ge 0`, :math:`F = F^\top`,
@@ -436,7 +449,9 @@ def project_doubly_stochastic(
     return result
 
 
-def _rounded(done, held, matrix, tol, rows, m=1.0):
+def _rounded(
+    done: Any, held: Any, matrix: Any, tol: float, rows: Any, m: float = 1.0
+) -> Any:
     """Return how a run ended, and the residual of what the caller gets.
 
     Singles are made of doubles in the end, or summed up in singles on the way; so that
@@ -451,14 +466,14 @@ def _rounded(done, held, matrix, tol, rows, m=1.0):
     return done.status, residual
 
 
-def _dropped(ready, n):
+def _dropped(ready: Any, n: int) -> Any:
     """Return the rows that take no part."""
     if ready.kept is None:
         return np.empty(0, dtype=np.intp)
     return np.setdiff1d(np.arange(n), ready.kept)
 
 
-def _whole(values, ready, n, rest=0.0):
+def _whole(values: Any, ready: Any, n: int, rest: float = 0.0) -> Any:
     """Return a vector over all rows, `rest` for those that take no part."""
     if ready.kept is None:
         return values
@@ -467,7 +482,7 @@ def _whole(values, ready, n, rest=0.0):
     return ready.graph.vector(whole)
 
 
-def _warn(result, equal=True, advice=""):
+def _warn(result: Any, equal: bool = True, advice: Any = "") -> None:
     if silent():
         return
     from sklearn.exceptions import ConvergenceWarning
@@ -488,7 +503,7 @@ def _warn(result, equal=True, advice=""):
 
 
 # name -> (function, its method)
-NORMALIZATIONS = {
+NORMALIZATIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "marcus": (marcus_mapping, "auto"),
     "zass_shashua_2005": (marcus_mapping, "damped"),
     "frobenius": (project_doubly_stochastic, "newton"),

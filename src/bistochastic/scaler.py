@@ -1,9 +1,10 @@
 """The scikit-learn transformer: affinity in, doubly stochastic affinity out."""
 
 import warnings
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from bistochastic.api import CURES, NORMALIZATIONS, marcus_mapping
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, check_choice, listed, several
 from bistochastic.core.parameters import check_limits
 from bistochastic.core.quiet import quietly
@@ -102,15 +104,20 @@ class DoublyStochasticScaler(
     __metadata_request__transform = {"K": metadata_routing.UNUSED}  # noqa: RUF012
 
     def __init__(
-        self, normalization="marcus", *, tol=None, max_iter=None, unsupported="prune"
-    ):
+        self,
+        normalization: str = "marcus",
+        *,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        unsupported: str = "prune",
+    ) -> None:
         self.normalization = normalization
         self.tol = tol
         self.max_iter = max_iter
         self.unsupported = unsupported
 
     @quietly
-    def fit(self, K, y=None):
+    def fit(self, K: Any, y: Any = None) -> Any:
         """Find the scaling of a square matrix of affinities.
 
         Parameters
@@ -137,7 +144,7 @@ class DoublyStochasticScaler(
         return self
 
     @quietly
-    def fit_transform(self, K, y=None):
+    def fit_transform(self, K: Any, y: Any = None) -> Any:
         """Make a square matrix of affinities doubly stochastic.
 
         Parameters
@@ -163,7 +170,7 @@ class DoublyStochasticScaler(
         return self._fit(K).matrix
 
     @quietly
-    def transform(self, K):
+    def transform(self, K: Any) -> Any:
         """Scale the affinities of samples, new or old, to the fitted ones.
 
         Parameters
@@ -198,7 +205,7 @@ class DoublyStochasticScaler(
             'fit_transform, or normalization="frobenius", the problem it is meant for.'
         )
 
-    def _fit(self, K):
+    def _fit(self, K: Any) -> Any:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # so that a fit that fails leaves nothing half new
         self._check()
@@ -245,13 +252,13 @@ class DoublyStochasticScaler(
             )
         return result
 
-    def _check(self):
+    def _check(self) -> None:
         """Look at each parameter on its own."""
         check_choice("normalization", self.normalization, NORMALIZATIONS)
         check_choice("unsupported", self.unsupported, CURES)
         check_limits(self.tol, self.max_iter)
 
-    def _validated(self, K, reset):
+    def _validated(self, K: Any, reset: bool) -> Any:
         if reset and hasattr(K, "columns") and not K.index.equals(K.columns):
             raise InputError(
                 "The index and the columns of the data frame differ, but row i and "
@@ -260,14 +267,14 @@ class DoublyStochasticScaler(
             )
         return validate_data(self, K, reset=reset, accept_sparse=FORMATS, dtype=NUMBERS)
 
-    def _scaled(self, K):
+    def _scaled(self, K: Any) -> Any:
         """Return u_i k_ij u_j with u_i for row sums of one."""
         u = self.scaling_.astype(np.float64)
-        rows = csr_array(K, copy=True) if issparse(K) else K
+        rows = csr_array(K, copy=True) if is_sparse(K) else K
         top = rows.max(axis=1)
-        top = (top.toarray().ravel() if issparse(K) else top).astype(np.float64)
+        top = (top.toarray().ravel() if is_sparse(K) else top).astype(np.float64)
         top[top == 0] = 1.0  # with the rest near one no product leaves the range
-        if issparse(K):
+        if is_sparse(K):
             made = rows.astype(np.float64)
             made.data /= np.repeat(top, np.diff(made.indptr))
             made = made @ diags_array(u)
@@ -276,18 +283,18 @@ class DoublyStochasticScaler(
         sums = made.sum(axis=1)
         self._check_alive(sums > 0)
         sums[sums == 0] = 1.0
-        if issparse(K):
+        if is_sparse(K):
             return type(K)((diags_array(1 / sums) @ made).astype(K.dtype))
         made /= sums[:, None]
         return made.astype(K.dtype, copy=False)
 
-    def _clipped(self, K):
+    def _clipped(self, K: Any) -> Any:
         """Return the positive part of k_ij + a_i + a_j, row sums one by a_i."""
-        if not issparse(K):  # every row has an entry for every fitted sample
+        if not is_sparse(K):  # every row has an entry for every fitted sample
             return simplex(K + self.potential_).astype(K.dtype, copy=False)
-        entries = csr_array(K, copy=True)
-        entries.sum_duplicates()
-        entries = entries.tocoo()
+        held = csr_array(K, copy=True)
+        held.sum_duplicates()
+        entries = held.tocoo()
         rows, columns = entries.coords
         values = entries.data + self.potential_[columns]
         kept = values > -np.inf  # columns that were dropped
@@ -298,7 +305,7 @@ class DoublyStochasticScaler(
         made.eliminate_zeros()
         return type(K)(made)
 
-    def _check_alive(self, alive):
+    def _check_alive(self, alive: Any) -> None:
         dead = np.flatnonzero(~alive)
         if dead.size and self.unsupported != "prune":
             raise InputError(
@@ -307,10 +314,10 @@ class DoublyStochasticScaler(
             )
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> Any:
         return self.n_features_in_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         tags.input_tags.sparse = True

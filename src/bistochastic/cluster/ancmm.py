@@ -1,15 +1,16 @@
 """ANCMM: doubly stochastic adaptive neighbors clustering, and its parameters."""
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from bistochastic.cluster.base import SAME, GraphClusterer, Later
 from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.graphs import LAZY
 from bistochastic.cluster.loop import penalized
 from bistochastic.cluster.trials import Trials, row_sums
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (
     PAIRS,
@@ -22,6 +23,7 @@ from bistochastic.core.parameters import (
     check_metric,
     check_seed,
 )
+from bistochastic.core.protocols import Place
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import approximation
@@ -249,28 +251,28 @@ class ANCMM(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_neighbors="auto",
-        min_cluster_size="auto",
-        alpha="mean",
-        candidates="auto",
-        penalty=None,
-        refine="auto",
-        self_neighbor=True,
-        graph_update="marcus",
-        scaling="auto",
-        exact=True,
-        metric="euclidean",
-        neighbors="auto",
-        max_iter=50,
-        tol=1e-8,
-        n_jobs=None,
-        random_state=None,
-        device=None,
-        precision="double",
-        verbose=0,
-    ):
+        n_neighbors: Any = "auto",
+        min_cluster_size: Any = "auto",
+        alpha: Any = "mean",
+        candidates: Any = "auto",
+        penalty: float | None = None,
+        refine: Any = "auto",
+        self_neighbor: bool = True,
+        graph_update: str = "marcus",
+        scaling: str = "auto",
+        exact: bool = True,
+        metric: Any = "euclidean",
+        neighbors: Any = "auto",
+        max_iter: int = 50,
+        tol: float = 1e-08,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        device: Any = None,
+        precision: str = "double",
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.min_cluster_size = min_cluster_size
@@ -293,7 +295,7 @@ class ANCMM(GraphClusterer):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_clusters, n_neighbors, **options):
+    def paper(cls, n_clusters: int, n_neighbors: int, **options: Any) -> Any:
         """Make the estimator that runs Algorithm 2 as the paper prints it.
 
         All points are candidates, alpha is the mean of Eq. (19), lambda starts at
@@ -326,7 +328,7 @@ class ANCMM(GraphClusterer):
         return cls(n_clusters, n_neighbors=n_neighbors, **printed | options)
 
     @quietly
-    def approximation(self, X):
+    def approximation(self, X: Any) -> Any:
         """Measure how near the mapping comes to the exact solution, Eqs. (20)-(23).
 
         Both are made of the costs at `penalty_` and `embedding_`, whichever of the two
@@ -374,7 +376,7 @@ class ANCMM(GraphClusterer):
         return approximation(m, problem.alpha, rows, made.u, made.S)
 
     @quietly
-    def memberships(self, X):
+    def memberships(self, X: Any) -> Any:
         """Tell how the weight of each point spread over the clusters before the cut.
 
         In the fitted graph all weight of a point lies in its own cluster. In the first
@@ -410,7 +412,7 @@ class ANCMM(GraphClusterer):
             return self._spreads.copy()  # kept by the fit, not by a file
         return Trials(self, self._again(X)).shares_again(X)
 
-    def _again(self, X):
+    def _again(self, X: Any) -> Any:
         """Return where the data of `fit` are looked at once more."""
         if self.metric in PAIRS:
             self._check_sums(X)
@@ -418,11 +420,11 @@ class ANCMM(GraphClusterer):
             return place_of(X, self.device)
         return Host()
 
-    def _check_sums(self, X):
+    def _check_sums(self, X: Any) -> None:
         if not np.allclose(row_sums(X), self._row_sums, rtol=SAME, atol=0.0):
             raise InputError("X is not the data of `fit`: its rows have other sums.")
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         if self.graph_update == "exact" and self.alpha == "row":
             raise InputError(
@@ -435,10 +437,10 @@ class ANCMM(GraphClusterer):
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
 
-    def _kinds(self, X):
+    def _kinds(self, X: Any) -> Any:
         shape = getattr(X, "shape", (0,))
-        many = self.metric in SQUARED[:3] and not issparse(X) and shape[0] >= MANY
+        many = self.metric in SQUARED[:3] and not is_sparse(X) and shape[0] >= MANY
         return (np.float64, np.float32) if many else np.float64
 
-    def _learn(self, X, place):
+    def _learn(self, X: Any, place: Place) -> Any:
         return Trials(self, place, Watch(self, X)).learned(X)

@@ -4,16 +4,18 @@ import threading
 import warnings
 from functools import partial, wraps
 from numbers import Integral
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.parameters import PAIRS, canonical, unmasked
+from bistochastic.core.protocols import Place
 from bistochastic.core.quiet import quietly
 from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.simplex import k_nearest
@@ -30,10 +32,10 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9 has no callbacks
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for the mixin of newer versions."""
 
-    def with_callbacks(method):
+    def with_callbacks(method: Any) -> Any:
         """Leave the method as it is, but for a frame that the other one adds."""
         return wraps(method)(lambda self, *args, **kw: method(self, *args, **kw))
 
@@ -44,11 +46,11 @@ class Later:
     An estimator keeps what makes such attributes, by name, in ``_later``.
     """
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: Any, name: str) -> None:
         self._name = name
 
     @quietly
-    def __get__(self, model, owner=None):
+    def __get__(self, model: Any, owner: Any = None) -> Any:
         if model is None:
             return self
         with LATER:  # another thread may have asked
@@ -71,7 +73,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     @with_callbacks
     @quietly
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Any:
         """Find the clusters.
 
         Parameters
@@ -88,7 +90,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         old = [name for name in vars(self) if name.endswith("_")]
         for name in (*old, "_later", "_spreads", "_points", "_n_others", "_row_sums"):
-            vars(self).pop(name, None)  # a fit that is broken off leaves no mixture
+            self.__dict__.pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         place, names = self._place_of(X), getattr(X, "columns", None)
         data = place.checked(X, partial(self._validated, reset=True), self.metric)
@@ -97,23 +99,23 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         with safely(), one_blas_thread(), using(jobs, data.shape[0]):
             learned, remarks = place.guarded(lambda: self._learn(data, place))
         learned["labels_"] = place.labels(learned["labels_"])
-        vars(self).update(learned)
+        self.__dict__.update(learned)
         for category, remark in remarks:
             warnings.warn(remark, category, stacklevel=4)  # past the decorators
         return self
 
-    def _place_of(self, X):
+    def _place_of(self, X: Any) -> Any:
         """Return the place of a fit: this machine."""
         return host_for(X, type(self).__name__)
 
-    def _note_columns(self, data, names):
+    def _note_columns(self, data: Any, names: Any) -> None:
         """Keep what scikit-learn's own check keeps, of data that it has not seen."""
         self.n_features_in_ = data.shape[1]
         named = names is not None and all(isinstance(name, str) for name in names)
         if named and not hasattr(self, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _validated(self, X, reset):
+    def _validated(self, X: Any, reset: bool) -> Any:
         X = unmasked(X)
         square = self.metric in PAIRS and reset
         if square and hasattr(X, "columns") and not X.index.equals(X.columns):
@@ -130,7 +132,7 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "one row and one column for each point."
             )
         if self.metric in PAIRS:
-            least = (X.data if issparse(X) else X).min(initial=0.0)
+            least = (X.data if is_sparse(X) else X).min(initial=0.0)
             if least < 0:
                 what = "distances" if self.metric == "precomputed" else "affinities"
                 raise InputError(
@@ -139,24 +141,24 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 )
         return X
 
-    def _kinds(self, X):
+    def _kinds(self, X: Any) -> Any:
         """Return the types of numbers that X may keep."""
         return np.float64
 
-    def _check_all_pairs(self, X):
+    def _check_all_pairs(self, X: Any) -> None:
         """Refuse a table of neighbors where all distances are needed."""
-        if issparse(X) and self.metric == "precomputed":
+        if is_sparse(X) and self.metric == "precomputed":
             raise InputError(
                 f"{type(self).__name__} needs the distances of all pairs, and a sparse "
                 "X has only some. Pass a dense array."
             )
 
-    def _check(self):
+    def _check(self) -> None:
         """Look at each parameter on its own."""
         for name, check in self._limits.items():
             check(name, getattr(self, name))
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         """Return what is pickled or saved; what was left for later is made now."""
         for name in [*vars(self).get("_later", {})]:
             if name != "_spreads":  # found again if need be
@@ -164,14 +166,14 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         state = super().__getstate__()
         return {k: v for k, v in state.items() if k not in ("_later", "_spreads")}
 
-    def _generator(self):
+    def _generator(self) -> Any:
         """Return the generator that starts the eigensolver; None is a fixed seed."""
         seed = self.random_state
         if not (seed is None or isinstance(seed, Integral)):
             seed = check_random_state(seed).randint(2**31 - 1)
         return np.random.default_rng(seed or 0)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric in PAIRS
         tags.input_tags.sparse = True
@@ -185,17 +187,17 @@ class GraphClusterer(Clusterer):
     precision = "double"
     affinity_matrix_, embedding_, _points = (Later() for _ in range(3))
 
-    def _place_of(self, X):
+    def _place_of(self, X: Any) -> Any:
         """Return the place of a fit: the device, or where X lies."""
         return place_of(X, self.device, single=self.precision == "single")
 
-    def _validated(self, X, reset):
+    def _validated(self, X: Any, reset: bool) -> Any:
         X = super()._validated(on_host(X), reset)
         points = None if reset else getattr(self, "_points", None)
         return X if points is None else points.stored(X)
 
     @quietly
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Assign points to clusters: each to the one that most of its weight goes to.
 
         Parameters
@@ -212,7 +214,7 @@ class GraphClusterer(Clusterer):
         return self.predict_proba(X).argmax(axis=1)
 
     @quietly
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         """Tell how the weight of each point spreads over the clusters.
 
         The weights are those of Eq. (18), or of the method's own rows, for its nearest
@@ -252,7 +254,7 @@ class GraphClusterer(Clusterer):
             P[rows[same], labels[columns[same, 0]]] = 1.0
         return P
 
-    def _same(self, X):
+    def _same(self, X: Any) -> Any:
         """Check and return the data of `fit`."""
         check_is_fitted(self, "labels_")
         X = self._validated(X, reset=False)
@@ -267,18 +269,18 @@ class GraphClusterer(Clusterer):
             raise InputError("X is not the data of `fit`: its points lie elsewhere.")
         return X
 
-    def _placed(self, X):
+    def _placed(self, X: Any) -> Any:
         """Make new points ready as those of `fit` are."""
         return self._points.like(X)
 
-    def _weights(self, costs, k):
+    def _weights(self, costs: Any, k: int) -> Any:
         """Return the weights of rows of costs, the cheapest first."""
         return _weights(costs, k)
 
-    def _shares(self, A):
+    def _shares(self, A: Any) -> Any:
         labels = on_cpu(self.labels_)
         indicator = np.eye(int(labels.max()) + 1)[labels]
-        largest = (A.data if issparse(A) else A).max(initial=0.0)
+        largest = (A.data if is_sparse(A) else A).max(initial=0.0)
         P = np.asarray((A / (largest or 1.0)) @ indicator)
         total = P.sum(axis=1)
         lost = np.flatnonzero(~(total > 0))
@@ -290,7 +292,7 @@ class GraphClusterer(Clusterer):
         return P / total[:, None]
 
 
-def kept(place, made, later):
+def kept(place: Place, made: Any, later: Any) -> dict[str, Any]:
     """Return fitted attributes, some to be made later where that spares a way.
 
     Parameters
@@ -312,9 +314,9 @@ def kept(place, made, later):
     return made | {name: make() for name, make in later.items()}
 
 
-def _tables(D, k):
+def _tables(D: Any, k: int) -> Any:
     """Return (rows, columns, squared distances) of the nearest in rows of distances."""
-    if not issparse(D):
+    if not is_sparse(D):
         order = np.argsort(D, axis=1, kind="stable")[:, : k + 1]
         costs = squared(np.take_along_axis(D, order, axis=1))
         return [(np.arange(D.shape[0]), order, costs)]
@@ -328,7 +330,7 @@ def _tables(D, k):
     ]
 
 
-def _weights(costs, k):
+def _weights(costs: Any, k: int) -> Any:
     """Return the weights of Eq. (18); rows with fewer than k + 1 costs use them all."""
     finite = np.isfinite(costs)
     farthest = np.where(finite, costs, 0.0).max(axis=1, keepdims=True)
@@ -340,7 +342,7 @@ def _weights(costs, k):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _apart(X, other):
+def _apart(X: Any, other: Any) -> Any:
     """Tell whether two sets of points differ by more than rounding."""
     if X.dtype == bool:
         return bool(np.any(X != other))

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from bistochastic.cluster.graphs import GraphMaker
 from bistochastic.cluster.problem import at, of_data
@@ -16,6 +17,7 @@ from bistochastic.core.parameters import (
     check_jobs,
     check_seed,
 )
+from bistochastic.core.protocols import Place
 
 
 class CAN(RankConstrained):
@@ -122,20 +124,20 @@ class CAN(RankConstrained):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_neighbors=15,
-        alpha="mean",
-        candidates="local",
-        penalty=None,
-        strict=False,
-        metric="euclidean",
-        max_iter=31,
-        n_jobs=None,
-        random_state=None,
-        device=None,
-        verbose=0,
-    ):
+        n_neighbors: int = 15,
+        alpha: Any = "mean",
+        candidates: str = "local",
+        penalty: float | None = None,
+        strict: bool = False,
+        metric: Any = "euclidean",
+        max_iter: int = 31,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        device: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.alpha = alpha
@@ -149,14 +151,22 @@ class CAN(RankConstrained):
         self.device = device
         self.verbose = verbose
 
-    def _problem(self, place, X, c):
+    def _problem(self, place: Place, X: Any, c: int) -> Any:
         nearest = self._nearest(place, X, c)
         if self.candidates == "local":
             return nearest
         everyone = self._nearest(place, X, c, candidates=None, own=1)
         return replace(nearest, costs=everyone.costs, limited=everyone.limited)
 
-    def _nearest(self, place, X, c, candidates="auto", own=0, ordered=True):
+    def _nearest(
+        self,
+        place: Place,
+        X: Any,
+        c: int,
+        candidates: Any = "auto",
+        own: int = 0,
+        ordered: bool = True,
+    ) -> Any:
         """Return the problem for the k nearest of each point, and `own` for itself."""
         return of_data(
             place,
@@ -172,18 +182,18 @@ class CAN(RankConstrained):
             ordered=ordered,
         )
 
-    def _start(self, problem):
+    def _start(self, problem: Any) -> Any:
         if self.penalty is None:
             with suppress(DegenerateError):  # then alpha was given
                 problem = at(problem, problem.k, "mean", int(self.n_clusters))
         return super()._start(problem)
 
-    def _making(self):
+    def _making(self) -> Any:
         """Return what makes graphs: rows and no mapping."""
         return GraphMaker(False, "marcus", "auto", 1e-8, affine=False, mapping=False)
 
-    def _first(self, problem):
+    def _first(self, problem: Any) -> Any:
         return self._making().first(problem)
 
-    def _update(self, problem):
+    def _update(self, problem: Any) -> Any:
         return self._making().update(problem)

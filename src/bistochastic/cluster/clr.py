@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -23,6 +24,7 @@ from bistochastic.core.parameters import (
     check_metric,
     check_seed,
 )
+from bistochastic.core.protocols import Place
 from bistochastic.graph.simplex import first_weights, weighted_simplex, without_traces
 from bistochastic.places.given_pairs import of_affinities
 from bistochastic.places.tables import DenseCosts
@@ -134,20 +136,20 @@ class CLR(RankConstrained):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_neighbors=5,
-        norm="l2",
-        candidates="local",
-        penalty=0.1,
-        strict=False,
-        metric="euclidean",
-        max_iter=31,
-        n_jobs=None,
-        random_state=None,
-        device=None,
-        verbose=0,
-    ):
+        n_neighbors: int = 5,
+        norm: str = "l2",
+        candidates: str = "local",
+        penalty: float = 0.1,
+        strict: bool = False,
+        metric: Any = "euclidean",
+        max_iter: int = 31,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        device: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.norm = norm
@@ -161,12 +163,12 @@ class CLR(RankConstrained):
         self.device = device
         self.verbose = verbose
 
-    def _number(self, X, place):
+    def _number(self, X: Any, place: Place) -> Any:
         if not isinstance(self.n_clusters, str):
             return super()._number(X, place)
         return guessed(self._first(self._problem(place, X, 1)).S)
 
-    def _problem(self, place, X, c):
+    def _problem(self, place: Place, X: Any, c: int) -> Any:
         """Return costs -2 a_ij: with alpha = 1, rows of Eq. (14) are nearest to A."""
         if self.metric == "affinity":
             A = _without_loops(csr_array(X))
@@ -197,14 +199,14 @@ class CLR(RankConstrained):
             )
         return replace(made, costs=place.costs(DenseCosts(_dense(costs))))
 
-    def _first(self, problem):
+    def _first(self, problem: Any) -> Any:
         rows = problem.costs.weigh(_affinities)
         return self._made(problem, rows, problem.costs)
 
-    def _update(self, problem):
+    def _update(self, problem: Any) -> Any:
         last = None
 
-        def update(m):
+        def update(m: Any) -> Any:
             nonlocal last
             if self.norm == "l2":
                 last = problem.weights(m)
@@ -215,7 +217,7 @@ class CLR(RankConstrained):
 
         return update
 
-    def _made(self, problem, rows, costs):
+    def _made(self, problem: Any, rows: Any, costs: Any) -> Any:
         gaps = rows.weigh(_gaps, beside=[costs])
         if self.norm == "l1":
             made = unmapped(costs, rows, 0.0)
@@ -223,7 +225,7 @@ class CLR(RankConstrained):
         made = unmapped(costs, rows, rows.sq_norm())
         return replace(made, distance=gaps.sq_norm() - rows.sq_norm())
 
-    def _remarks(self, problem):
+    def _remarks(self, problem: Any) -> Any:
         if self.metric != "affinity":
             return []
         rows = problem.costs.weigh(_affinities)
@@ -236,13 +238,13 @@ class CLR(RankConstrained):
         )
         return [(UserWarning, text)]
 
-    def _fitted(self, step, place, problem, c):
+    def _fitted(self, step: Any, place: Place, problem: Any, c: int) -> Any:
         learned = super()._fitted(step, place, problem, c)
         del learned["alpha_"]
         return learned
 
 
-def _without_loops(A):
+def _without_loops(A: Any) -> Any:
     """Leave out the diagonal, but for points that have nothing else: they get one."""
     A = csr_array(A - diags_array(A.diagonal()))
     A.eliminate_zeros()
@@ -250,33 +252,33 @@ def _without_loops(A):
     return csr_array(A + diags_array(alone.astype(float)))
 
 
-def _twice(m):
+def _twice(m: Any) -> Any:
     """Return costs -2 a for costs -a."""
     return 2.0 * m
 
 
-def _nearness(weights):
+def _nearness(weights: Any) -> Any:
     """Return costs -2 a for weights a, on those that are positive."""
     xp = array_namespace(weights)
     return xp.where(weights > 0, -2.0 * weights, xp.inf)
 
 
-def _affinities(m):
+def _affinities(m: Any) -> Any:
     """Return the weights a of costs -2 a."""
     xp = array_namespace(m)
     return xp.where(xp.isfinite(m), -0.5 * m, 0.0)
 
 
-def _gaps(s, m):
+def _gaps(s: Any, m: Any) -> Any:
     """Return |s - a| for costs -2 a."""
     return abs(s - _affinities(m))
 
 
-def _total(m):
+def _total(m: Any) -> Any:
     return array_namespace(m).sum(m, axis=1)
 
 
-def _reweighted(m, plain, s=None):
+def _reweighted(m: Any, plain: Any, s: Any = None) -> Any:
     r"""Solve rows of :math:`\sum_j w_j (s_j - a_j)^2 / 2 + \lambda g_j s_j / 2`.
 
     With w = 1 / (2 |s - a|) for the last s that stands for the distance in L1; first
@@ -291,11 +293,12 @@ def _reweighted(m, plain, s=None):
     return without_traces(weighted_simplex(w * a - penalty / 2, w))
 
 
-def _dense(costs):
+def _dense(costs: Any) -> Any:
     """Return the costs of all pairs, those of no candidates 0."""
     made = np.zeros((costs.n, costs.n))
     for part in costs.listed():
-        rows, columns, values = (x if x is None else on_cpu(x) for x in part)
+        given: Any = (x if x is None else on_cpu(x) for x in part)
+        rows, columns, values = given
         columns = np.arange(costs.n)[None, :] if columns is None else columns
         finite = np.where(np.isfinite(values), values, 0.0)
         np.add.at(made, (rows[:, None], columns), finite)

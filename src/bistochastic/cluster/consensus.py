@@ -1,12 +1,14 @@
 """Choices without labels: the partition that agrees most with the others."""
 
+from typing import Any
+
 import numpy as np
 
 GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
 MANY = 50_000  # points from which on the last of them is left out: it costs most
 
 
-def grid(n, c):
+def grid(n: int, c: int) -> Any:
     """Return the numbers of neighbors to choose from.
 
     Up to the mean size of a cluster and twice the root of n; 40 of very many points.
@@ -26,7 +28,7 @@ def grid(n, c):
     return [k for k in GRID if largest / 3 <= k <= largest]
 
 
-def medoid(partitions):
+def medoid(partitions: Any) -> tuple[Any, Any]:
     """Find the partition with the largest mean adjusted Rand index to the others.
 
     Parameters
@@ -54,7 +56,7 @@ def medoid(partitions):
     return int(ties[np.abs(ties - (m - 1) / 2).argmin()]), agreement
 
 
-def steady(labels, others):
+def steady(labels: Any, others: Any) -> Any:
     """Tell for each point how often other partitions find its cluster, and it there.
 
     Two clusters are the same if each has the largest overlap with the other.

@@ -1,13 +1,15 @@
 """DSDC: doubly stochastic distances, a sphere and k-means (He, Zhang 2023)."""
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.api import marcus_mapping
 from bistochastic.cluster.kmeans_based import Embedded
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, SupportError, several
 from bistochastic.core.parameters import (
     MILLION,
@@ -118,15 +120,15 @@ class DSDC(Embedded):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        embedding="auto",
-        metric="euclidean",
-        n_init=1,
-        tol=1e-8,
-        random_state=None,
-        verbose=0,
-    ):
+        embedding: str = "auto",
+        metric: Any = "euclidean",
+        n_init: int = 1,
+        tol: float = 1e-08,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.embedding = embedding
         self.metric = metric
@@ -135,9 +137,9 @@ class DSDC(Embedded):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _embedded(self, X, c, stages):
+    def _embedded(self, X: Any, c: int, stages: Any) -> Any:
         n, d = X.shape
-        flat = self.metric in COORDINATES and not issparse(X)
+        flat = self.metric in COORDINATES and not is_sparse(X)
         if self.embedding == "sphere" and (not flat or n < d + 3):
             raise InputError(
                 'embedding="sphere" needs dense points with metric="euclidean" and at '
@@ -169,7 +171,7 @@ class DSDC(Embedded):
         stages.note("embedding", n_dimensions=P.shape[1])
         return P, {"factor_": factor, "scaling_": u, "route_": route}, said
 
-    def _distances(self, X):
+    def _distances(self, X: Any) -> Any:
         """Return the squared distances, and the points if there are such."""
         if self.metric != "precomputed":
             points = Points.of(X, self.metric)
@@ -178,12 +180,12 @@ class DSDC(Embedded):
         of_distances(X, loops=True)  # refuses what is no distance
         return squares(X), None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric != "precomputed"
         return tags
 
-    def _scaled(self, A, stages):
+    def _scaled(self, A: Any, stages: Any) -> Any:
         """Return the Marcus mapping of the squared distances."""
         try:
             with silently():  # said below
@@ -202,7 +204,7 @@ class DSDC(Embedded):
         return done.matrix, done.scaling, said
 
 
-def on_sphere(X, u):
+def on_sphere(X: Any, u: Any) -> tuple[Any, Any]:
     """Find points on a sphere whose squared distances are u_i |x_i - x_j|^2 u_j.
 
     The published way: least squares for the center and the radius of a sphere, and the
@@ -240,7 +242,7 @@ def on_sphere(X, u):
     return P, float(factor)
 
 
-def from_gram(B):
+def from_gram(B: Any) -> Any:
     """Find points whose squared distances are B, by the centered Gram matrix.
 
     Since rows of B sum to one, that is -(B - 11'/n) / 2. Negative eigenvalues, of what

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -20,6 +21,7 @@ from bistochastic.core.parameters import (
     check_jobs,
     check_seed,
 )
+from bistochastic.core.protocols import Place
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 
 ETA = 1.05  # of the published demonstration with ten neighbors
@@ -136,21 +138,21 @@ class ERCAN(RankConstrained):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_neighbors=10,
-        eta=None,
-        gamma=None,
-        penalty=None,
-        rate=2.0,
-        strict=False,
-        metric="euclidean",
-        max_iter=41,
-        n_jobs=None,
-        random_state=None,
-        device=None,
-        verbose=0,
-    ):
+        n_neighbors: int = 10,
+        eta: float | None = None,
+        gamma: float | None = None,
+        penalty: float | None = None,
+        rate: float = 2.0,
+        strict: bool = False,
+        metric: Any = "euclidean",
+        max_iter: int = 41,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        device: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.eta = eta
@@ -165,14 +167,14 @@ class ERCAN(RankConstrained):
         self.device = device
         self.verbose = verbose
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         if self.eta is not None and self.gamma is not None:
             raise InputError("Give eta or gamma, not both: eta sets gamma.")
         if not self.rate > 1:
             raise InputError(f"rate={self.rate}: lambda grows by it; it must be > 1.")
 
-    def _problem(self, place, X, c):
+    def _problem(self, place: Place, X: Any, c: int) -> Any:
         self._check_all_pairs(X)
         problem = of_data(
             place,
@@ -188,7 +190,7 @@ class ERCAN(RankConstrained):
         )
         return replace(problem, alpha=self._weight(place, problem))
 
-    def _weight(self, place, problem):
+    def _weight(self, place: Place, problem: Any) -> Any:
         """Return gamma."""
         if self.gamma is not None:
             return float(self.gamma)
@@ -202,12 +204,12 @@ class ERCAN(RankConstrained):
         eta = ETA if self.eta is None else float(self.eta)
         return eta * (norm / problem.costs.n)
 
-    def _first(self, problem):
+    def _first(self, problem: Any) -> Any:
         rows = problem.costs.weigh(partial(_beside_itself, gamma=problem.alpha))
         return self._made(problem, rows)
 
-    def _update(self, problem):
-        def update(m):
+    def _update(self, problem: Any) -> Any:
+        def update(m: Any) -> Any:
             kept = m.weigh(partial(cheapest, k=problem.k))
             rows = kept.weigh(partial(entropic, gamma=problem.alpha))
             made = self._made(problem, rows)
@@ -218,25 +220,25 @@ class ERCAN(RankConstrained):
 
         return update
 
-    def _made(self, problem, rows):
+    def _made(self, problem: Any, rows: Any) -> Any:
         entropy = float(np.sum(on_cpu(rows.reduce(negentropy))))
         return unmapped(problem.costs, rows, problem.alpha * entropy)
 
-    def _weights(self, costs, k):
+    def _weights(self, costs: Any, k: int) -> Any:
         return entropic(cheapest(costs, min(k, costs.shape[1])), self.gamma_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric != "precomputed"
         return tags
 
-    def _fitted(self, step, place, problem, c):
+    def _fitted(self, step: Any, place: Place, problem: Any, c: int) -> Any:
         learned = super()._fitted(step, place, problem, c)
         del learned["alpha_"]
         return learned | {"gamma_": problem.alpha}
 
 
-def _norm(m):
+def _norm(m: Any) -> Any:
     """Return the length of each row; large numbers do not overflow."""
     xp = array_namespace(m)
     m = xp.where(xp.isfinite(m), m, 0.0)
@@ -245,7 +247,7 @@ def _norm(m):
     return top[:, 0] * xp.sqrt(xp.sum(m * m, axis=1))
 
 
-def _beside_itself(m, gamma):
+def _beside_itself(m: Any, gamma: Any) -> Any:
     """Return the shares of the others where the point itself, at cost 0, has one.
 
     Where it leaves nothing that a double can hold, those without it.

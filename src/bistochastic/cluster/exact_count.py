@@ -1,12 +1,15 @@
 """Exactly c components: small ones joined, the largest cut."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from bistochastic.cluster.step import Learned, Step
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.protocols import Graph, Links
 from bistochastic.core.run import Status
 from bistochastic.graph.bridges import BRIDGE, bridges, reunited, sweep
 from bistochastic.graph.components import by_size, components, numbered
@@ -15,12 +18,14 @@ from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import Embedding, ky_fan
 
 
-def rank(number, c, n):
+def rank(number: Any, c: int, n: int) -> Any:
     """Prefer too many components, which can be joined, to too few."""
     return number - c if number >= c else n + c - number
 
 
-def mended(S, links, floor, together=False):
+def mended(
+    S: Graph, links: Links, floor: int, together: bool = False
+) -> tuple[Any, Any]:
     """Join components smaller than `floor` to others by their cheapest pairs.
 
     Parameters
@@ -41,7 +46,7 @@ def mended(S, links, floor, together=False):
     pairs : tuple of (int, int)
         The bridges.
     """
-    labels, pairs = components(S)[1], []
+    labels, pairs = components(S)[1], list[Any]()
     if together and links.twins is not None:
         pairs, labels = reunited(labels, links.twins)
     if floor > 1:
@@ -49,7 +54,7 @@ def mended(S, links, floor, together=False):
     return joined(S, pairs), tuple(pairs)
 
 
-def joined(S, pairs):
+def joined(S: Graph, pairs: Any) -> Graph:
     """Add edges between pairs of points, half as heavy as the heaviest of both rows.
 
     Parameters
@@ -71,7 +76,9 @@ def joined(S, pairs):
     return S.joined(i, j, BRIDGE * np.maximum(highest[i], highest[j]))
 
 
-def settled(graph, c, links, floor, scale):
+def settled(
+    graph: Any, c: int, links: Links, floor: int, scale: Callable[..., Any]
+) -> Iterator[Any]:
     """Yield graphs with joins or cuts until one has c components.
 
     Parameters
@@ -105,7 +112,7 @@ def settled(graph, c, links, floor, scale):
         yield graph
 
 
-def _cut(graph, labels, links, floor, scale):
+def _cut(graph: Any, labels: Any, links: Any, floor: int, scale: Any) -> Any:
     """Divide the largest component that can be; keep each of its sides together."""
     twins = np.arange(labels.size) if links.twins is None else links.twins
     sizes = np.bincount(labels)
@@ -132,7 +139,7 @@ def _cut(graph, labels, links, floor, scale):
     return _scaled(made, joined(S, pairs), scale, pairs, "cut")
 
 
-def _scaled(graph, S, scale, pairs, action):
+def _scaled(graph: Any, S: Any, scale: Any, pairs: Any, action: Any) -> Any:
     done = scale(S)
     return replace(
         graph,
@@ -145,7 +152,7 @@ def _scaled(graph, S, scale, pairs, action):
     )
 
 
-def singletons(n, alpha):
+def singletons(n: int, alpha: Any) -> Any:
     """Return the one step of a fit in which every point is a cluster of its own."""
     graph = Learned(Csr(csr_array(eye_array(n))), np.ones(n), 0.0, 0.0, 0)
     value = Objective(0.0, float(np.sum(on_cpu(alpha) * np.ones(n))), 0.0)

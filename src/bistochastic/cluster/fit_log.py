@@ -1,6 +1,7 @@
 """The log of a fit: its history, lines on the screen, callbacks."""
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +24,12 @@ class Watch:
     estimator: Any
     X: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._clock = time.perf_counter()
-        self._told = None
+        self._told: Any = None
         self._part, self._parts = 0, 1
 
-    def begin(self, max_iter, parts=1):
+    def begin(self, max_iter: int, parts: int = 1) -> None:
         """Say that the fit begins, with so many steps at most in so many parts."""
         self._parts = parts
         if getattr(self.estimator, "_skl_callbacks", None):
@@ -36,7 +37,9 @@ class Watch:
             told.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
             self._told = told
 
-    def over(self, steps, history, fitted):
+    def over(
+        self, steps: Any, history: Any, fitted: Callable[..., Any]
+    ) -> Iterator[Any]:
         """Pass steps on until a callback stops them.
 
         Parameters
@@ -61,7 +64,9 @@ class Watch:
             if stop:
                 return
 
-    def followed(self, steps, fitted, max_iter):
+    def followed(
+        self, steps: Any, fitted: Callable[..., Any], max_iter: int
+    ) -> tuple[Any, Any]:
         """Run to a step with the wanted number of components, or to the last.
 
         Parameters
@@ -80,7 +85,7 @@ class Watch:
         history : list of dict
             What is recorded of each step.
         """
-        history = []
+        history: list[dict[str, Any]] = []
         self._part += 1
         tell(Progress(self._part, self._parts, 0, {}))
         watched = self.over(steps, history, fitted)
@@ -91,7 +96,7 @@ class Watch:
         history[numbers.index(done.value.number)]["kept"] = True
         return done.value, history
 
-    def note(self, step, history):
+    def note(self, step: Any, history: Any) -> None:
         """Record a step as the one that is kept, and print it if that is wanted."""
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
@@ -103,19 +108,19 @@ class Watch:
             name, number = type(self.estimator).__name__, len(history)
             print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
 
-    def stage(self):
+    def stage(self) -> None:
         """Say that a stage is over; it cannot stop the fit."""
         if self._told is not None:
             self._reported({})
 
-    def end(self):
+    def end(self) -> None:
         """Say that the fit is over."""
         if self._told is not None:
             self._told.call_on_fit_task_end(
                 estimator=self.estimator, X=self.X, reconstruction_attributes={}
             )
 
-    def _reported(self, made):
+    def _reported(self, made: Any) -> Any:
         """Call the callbacks for one step; tell whether one wants to stop."""
         task = self._told.subcontext(task_name="step")
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)

@@ -1,11 +1,12 @@
 """What a user should be told after a fit, as warnings."""
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import several
 from bistochastic.neighbors.choose import LOWER
 from bistochastic.neighbors.points import by_columns
@@ -15,7 +16,9 @@ UNEVEN = 100
 SLACK = 0.05  # of the recall
 
 
-def remarks(model, tol, c, step, history, limited):
+def remarks(
+    model: Any, tol: float, c: int, step: Any, history: Any, limited: int
+) -> Any:
     """Return the warnings after a fit, as pairs of category and sentence.
 
     Parameters
@@ -41,7 +44,7 @@ def remarks(model, tol, c, step, history, limited):
     said = missed(model, c, step, history)
     sizes = np.bincount(step.labels)
     if not isinstance(model.min_cluster_size, str) and sizes.size > 1:
-        small = np.count_nonzero(sizes < model.min_cluster_size)
+        small = int(np.count_nonzero(sizes < model.min_cluster_size))
         if small:
             text = (
                 f"{several(small, 'cluster')} of {sizes.size} came out smaller than "
@@ -77,14 +80,14 @@ def remarks(model, tol, c, step, history, limited):
     return said + limits(history, limited, " candidates=m makes the table wider.")
 
 
-def missed(model, c, step, history):
+def missed(model: Any, c: int, step: Any, history: Any) -> Any:
     """Return a warning if the number of components is another one."""
     if step.number == c:
         return []
     return [(ConvergenceWarning, _missed(model, c, step, history))]
 
 
-def unsolved(history):
+def unsolved(history: Any) -> Any:
     """Return a warning if the eigensolver did not converge."""
     lost = sum(not record["embedding_converged"] for record in history)
     if not lost:
@@ -97,7 +100,7 @@ def unsolved(history):
     return [(ConvergenceWarning, text)]
 
 
-def limits(history, limited, advice=""):
+def limits(history: Any, limited: Any, advice: Any = "") -> Any:
     """Return a warning if candidates that were left out could have mattered."""
     worst = max(record["open_rows"] for record in history)
     if not (limited and worst):
@@ -109,7 +112,7 @@ def limits(history, limited, advice=""):
     return [(UserWarning, text)]
 
 
-def unfound(neighbors, recall):
+def unfound(neighbors: Any, recall: float) -> Any:
     """Return a warning if the search found far fewer neighbors than it should.
 
     Parameters
@@ -134,12 +137,12 @@ def unfound(neighbors, recall):
     return [(UserWarning, text)]
 
 
-def _rows(model):
+def _rows(model: Any) -> Any:
     """Return the words on rows with an alpha of their own, if there can be such."""
     return ' or alpha="row"' if hasattr(model, "self_neighbor") else ""
 
 
-def uneven(metric, X):
+def uneven(metric: Any, X: Any) -> Any:
     """Return a warning if the spreads of columns differ a hundredfold.
 
     Parameters
@@ -154,7 +157,7 @@ def uneven(metric, X):
     list of (type, str)
         What to say.
     """
-    if issparse(X) or metric not in ADDING:
+    if is_sparse(X) or metric not in ADDING:
         return []
     spread = np.concatenate([on_cpu(_spread(X[:, some])) for some in by_columns(X)])
     names = np.flatnonzero(spread > 0)
@@ -174,7 +177,7 @@ def uneven(metric, X):
     ]
 
 
-def _spread(X):
+def _spread(X: Any) -> Any:
     """Return half the standard deviation of each column."""
     xp = array_namespace(X)
     low = xp.min(X, axis=0)
@@ -183,7 +186,7 @@ def _spread(X):
     return xp.std((X / 2 - low / 2) / reach, axis=0) * reach
 
 
-def _missed(model, c, step, history):
+def _missed(model: Any, c: int, step: Any, history: Any) -> Any:
     """Say that the number of components is another one, and what to do."""
     said = (
         f"The graph has {several(step.number, 'component')}, not n_clusters={c}, after "

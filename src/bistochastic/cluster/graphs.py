@@ -1,8 +1,10 @@
 """From costs to a graph, Eqs. (13), (16), (17), as the parameters say."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from array_api_compat import array_namespace
 
@@ -10,6 +12,7 @@ from bistochastic.cluster.exact_count import mended
 from bistochastic.cluster.step import Learned
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
+from bistochastic.core.protocols import Costs, Graph, Rows
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import epsilon
 from bistochastic.graph.simplex import first_weights
@@ -24,7 +27,9 @@ ROUNDING = 2.0**-52
 LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
 
 
-def mapped(costs, rows, *, mend, scale):
+def mapped(
+    costs: Costs, rows: Rows, *, mend: Callable[..., Any], scale: Callable[..., Any]
+) -> Any:
     """Make a graph of the rows of the relaxed problem, lines 5 and 6 of Algorithm 2.
 
     Parameters
@@ -61,7 +66,7 @@ def mapped(costs, rows, *, mend, scale):
     )
 
 
-def unmapped(costs, rows, norm=None):
+def unmapped(costs: Costs, rows: Rows, norm: float | None = None) -> Any:
     """Make a graph of rows and leave it there: the methods before ANCMM.
 
     Parameters
@@ -84,7 +89,16 @@ def unmapped(costs, rows, norm=None):
     return Learned(S, ones, costs.dot(rows), residual, 0, norm=norm)
 
 
-def coupled(costs, m, alpha, *, loops, mend, scale, tol):
+def coupled(
+    costs: Costs,
+    m: Costs,
+    alpha: float,
+    *,
+    loops: bool,
+    mend: Callable[..., Any],
+    scale: Callable[..., Any],
+    tol: float,
+) -> Any:
     """Make a graph by the exact solution of the coupled problem, Eq. (13).
 
     Parameters
@@ -136,12 +150,12 @@ def coupled(costs, m, alpha, *, loops, mend, scale, tol):
     )
 
 
-def _below(m, limit):
+def _below(m: Any, limit: float) -> Any:
     xp = array_namespace(m)
     return xp.where(m < limit, m, xp.full_like(m, xp.inf))
 
 
-def diagonal_of(S, *, method, tol, start=None):
+def diagonal_of(S: Graph, *, method: str, tol: float, start: Any = None) -> Any:
     """Find the diagonal of D, Eq. (17); where a published method gives up, go on.
 
     The solution is unique, so it does not matter who finds it.
@@ -200,30 +214,30 @@ class GraphMaker:
     together: bool = False
     mapping: bool = True
 
-    def scale(self, S, start=None):
+    def scale(self, S: Any, start: Any = None) -> Any:
         """Find the diagonal of D, Eq. (17)."""
         return diagonal_of(S, method=self.scaling, tol=self.tol, start=start)
 
-    def first(self, problem):
+    def first(self, problem: Any) -> Any:
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
         if problem.given is not None:
             return problem.given
         rows = problem.all_costs.weigh(partial(first_weights, k=problem.k))
         return self.mapped(problem, problem.all_costs, rows)
 
-    def mapped(self, problem, costs, rows, start=None):
+    def mapped(self, problem: Any, costs: Any, rows: Any, start: Any = None) -> Any:
         """Make a graph of rows of weights, lines 5 and 6."""
         if not self.mapping:
             return unmapped(costs, rows)
         scale = partial(self.scale, start=start)
         return mapped(costs, rows, mend=self._mend(problem), scale=scale)
 
-    def update(self, problem):
+    def update(self, problem: Any) -> Any:
         """Return the function that makes a graph of costs, lines 4-6."""
         exact = self.graph_update == "exact"
         last = None
 
-        def update(m):
+        def update(m: Any) -> Any:
             nonlocal last
             if exact:
                 made = coupled(
@@ -248,11 +262,11 @@ class GraphMaker:
 
         return update
 
-    def _mend(self, problem):
+    def _mend(self, problem: Any) -> Any:
         """Return the function that adds what a graph lacks: loops, and bridges."""
         loops = self._loops(problem)
 
-        def mend(S):
+        def mend(S: Any) -> Any:
             lazy = self.self_neighbor == LAZY
             lost = lazy or (not loops and support(S).kind != "total")
             shift = 1.0 / problem.k if lost else 0.0
@@ -264,6 +278,6 @@ class GraphMaker:
 
         return mend
 
-    def _loops(self, problem):
+    def _loops(self, problem: Any) -> Any:
         """Tell whether every point is its own candidate, at cost 0."""
         return self.self_neighbor is True and not self.affine and problem.given is None

@@ -1,15 +1,17 @@
 """What clusterers share that embed the points and call k-means."""
 
 import time
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 
 from bistochastic.cluster.base import Clusterer
 from bistochastic.cluster.fit_log import Watch
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.parameters import PAIRS
+from bistochastic.core.protocols import Place
 from bistochastic.graph.components import numbered
 
 
@@ -20,14 +22,14 @@ class Embedded(Clusterer):
     the other fitted attributes, and notes each stage.
     """
 
-    def _learn(self, X, place):
+    def _learn(self, X: Any, place: Place) -> Any:
         c = int(self.n_clusters)
         if c > X.shape[0]:
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, "
                 f"n_samples={X.shape[0]}."
             )
-        if not (issparse(X) or self.metric in PAIRS):
+        if not (is_sparse(X) or self.metric in PAIRS):
             number = len(np.unique(X, axis=0))
             if c > number:
                 raise InputError(
@@ -54,7 +56,7 @@ class Embedded(Clusterer):
         }
         return learned, said
 
-    def _check_different(self, number):
+    def _check_different(self, number: Any) -> None:
         """Refuse more clusters than there are places in the embedding."""
         if number < self.n_clusters:
             raise InputError(
@@ -74,14 +76,14 @@ class Stages:
         The data, for callbacks.
     """
 
-    def __init__(self, estimator, X):
-        self.history = []
+    def __init__(self, estimator: Any, X: Any) -> None:
+        self.history: list[dict[str, Any]] = []
         self._estimator = estimator
         self._clock = time.perf_counter()
         self._watch = Watch(estimator, X)
         self._watch.begin(estimator._stages)
 
-    def note(self, stage, **found):
+    def note(self, stage: Any, **found: Any) -> None:
         """Record what a stage found and how long it took."""
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
@@ -92,6 +94,6 @@ class Stages:
             name = type(self._estimator).__name__
             print(f"[{name}] {stage}: {said}, {seconds:.2f} s")
 
-    def end(self):
+    def end(self) -> None:
         """Say that the fit is over."""
         self._watch.end()

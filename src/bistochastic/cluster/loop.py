@@ -1,12 +1,29 @@
 """Algorithm 2: the loop of all methods with the rank constraint."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
 from bistochastic.cluster.step import Step, objective
+from bistochastic.core.protocols import Costs
 from bistochastic.graph.components import components
 from bistochastic.graph.refine import unit_rows
 from bistochastic.spectrum.ky_fan import ky_fan
 
 
-def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None, rank=None):
+def ancmm(
+    costs: Costs,
+    c: int,
+    first: Any,
+    update: Callable[..., Any],
+    *,
+    alpha: Any,
+    penalty: Any,
+    unit: bool = False,
+    rng: np.random.Generator | None = None,
+    rank: Callable[..., Any] | None = None,
+) -> Iterator[Any]:
     """Yield the steps of Algorithm 2, one for each pass of its while loop.
 
     Parameters
@@ -52,6 +69,6 @@ def ancmm(costs, c, first, update, *, alpha, penalty, unit=False, rng=None, rank
         graph = update(costs.plus(lam, F))  # lines 4-6
 
 
-def penalized(found, unit):
+def penalized(found: Any, unit: Any) -> Any:
     """Return the rows f_i whose distances are penalized."""
     return unit_rows(found.F) if found and unit else found and found.F

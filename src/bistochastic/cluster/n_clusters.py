@@ -1,6 +1,7 @@
 """How many clusters: rules on the first graph and on the partitions it gives."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -9,6 +10,7 @@ from bistochastic.adaptive import adaptive_neighbors_graph
 from bistochastic.cluster.consensus import medoid
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.parameters import Count, unmasked
+from bistochastic.core.protocols import Graph
 from bistochastic.core.quiet import quietly
 from bistochastic.graph.components import components
 from bistochastic.places import is_collection
@@ -56,8 +58,13 @@ class NumberEstimate:
 
 @quietly
 def estimate_n_clusters(
-    X, *, max_clusters=15, n_neighbors=15, rule="both", random_state=None
-):
+    X: Any,
+    *,
+    max_clusters: int = 15,
+    n_neighbors: int = 15,
+    rule: str = "both",
+    random_state: int | None = None,
+) -> Any:
     """Estimate the number of clusters.
 
     Parameters
@@ -111,18 +118,19 @@ def estimate_n_clusters(
     if rule != "stability":
         scores = scores * _gaps(X, most, min(int(n_neighbors), len(X) - 1))
     if rule != "gap":
-        scores = scores * [_agreement(X, c, random_state) for c in numbers]
+        agreement = [_agreement(X, int(c), random_state) for c in numbers]
+        scores = scores * np.array(agreement)
     return NumberEstimate(int(numbers[scores.argmax()]), numbers, scores, rule)
 
 
-def chosen(n):
+def chosen(n: int) -> Any:
     """Return which of n rows stand for all, in increasing order."""
     order = np.arange(n, dtype=np.min_scalar_type(n))  # the fewest bytes that will do
     np.random.default_rng(0).shuffle(order)
     return np.sort(order[:SAMPLED]).astype(np.intp)
 
 
-def _sampled(X):
+def _sampled(X: Any) -> Any:
     """Return the rows that stand for all, in float64.
 
     All rows are checked, in tiles, so that X is never converted as a whole.
@@ -136,7 +144,7 @@ def _sampled(X):
     return check_array(rows[chosen(len(X))], dtype=np.float64)
 
 
-def guessed(S):
+def guessed(S: Graph) -> int:
     """Guess the number of clusters as the code of CLR does.
 
     Parameters
@@ -163,20 +171,20 @@ def guessed(S):
     return int(_relative(values)[1:last].argmax()) + 2
 
 
-def _gaps(X, most, k):
+def _gaps(X: Any, most: Any, k: int) -> Any:
     """Return the relative gaps between the c-th and the next eigenvalue, c >= 2."""
     S = Csr(adaptive_neighbors_graph(X, k))
     return _relative(ky_fan(S, most + 1, components(S)[1]).values)[1:]
 
 
-def _relative(values):
+def _relative(values: Any) -> Any:
     """Return (e_(c + 1) - e_c) / e_(c + 1); large ones are one, later ones win ties."""
     values = np.where(values < SMALL, np.finfo(float).eps, values)
     gaps = (values[1:] - values[:-1]) / values[1:]
     return np.where(gaps > SHARP, 1.0, gaps) + 1e-6 * np.arange(gaps.size)
 
 
-def _agreement(X, c, random_state):
+def _agreement(X: Any, c: int, random_state: Any) -> Any:
     """Return the mean agreement of the partitions by a few numbers of neighbors."""
     from bistochastic.cluster.ancmm import ANCMM
 
@@ -185,6 +193,7 @@ def _agreement(X, c, random_state):
         for k in GRID
         if k < len(X) - 1
     ]
-    agreement = medoid(partitions)[1] if partitions else None
     m = len(partitions)
-    return float((agreement.sum() - m) / (m * (m - 1))) if m > 1 else 1.0
+    if m < 2:
+        return 1.0
+    return float((medoid(partitions)[1].sum() - m) / (m * (m - 1)))

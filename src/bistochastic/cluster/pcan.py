@@ -1,20 +1,21 @@
 """PCAN: adaptive neighbors in a projection that is learned (Nie, Wang, Huang 2014)."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.linalg import eigh
-from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bistochastic.cluster.can import CAN
 from bistochastic.cluster.candidates import ALL
 from bistochastic.cluster.rank_constrained import RankConstrained
-from bistochastic.core.arrays import on_cpu, times
+from bistochastic.core.arrays import is_sparse, on_cpu, times
 from bistochastic.core.errors import InputError, InputTypeError
 from bistochastic.core.parameters import Choice, Count
+from bistochastic.core.protocols import Graph, Place
 from bistochastic.core.quiet import quietly
 
 SETTLED = 5  # steps after which the nearest are looked for in the projection
@@ -122,20 +123,20 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_components=None,
-        n_neighbors=15,
-        alpha="mean",
-        candidates="global",
-        penalty=None,
-        strict=False,
-        max_iter=31,
-        n_jobs=None,
-        random_state=None,
-        device=None,
-        verbose=0,
-    ):
+        n_components: int | None = None,
+        n_neighbors: int = 15,
+        alpha: Any = "mean",
+        candidates: str = "global",
+        penalty: float | None = None,
+        strict: bool = False,
+        max_iter: int = 31,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        device: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -150,7 +151,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         self.verbose = verbose
 
     @quietly
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Project points.
 
         Parameters
@@ -174,19 +175,19 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         check_is_fitted(self, "labels_")
         return times(self._validated(X, reset=False), self.projection_)
 
-    def _problem(self, place, X, c):
+    def _problem(self, place: Place, X: Any, c: int) -> Any:
         nearest = self._nearest(place, X, c, ordered=False)
         wanted = max(1, c - 1) if self.n_components is None else int(self.n_components)
         costs = Projected(place, X, wanted, nearest, self.candidates)
         return replace(nearest, costs=costs)
 
-    def _start(self, problem):
+    def _start(self, problem: Any) -> Any:
         return RankConstrained._start(self, problem)
 
-    def _update(self, problem):
+    def _update(self, problem: Any) -> Any:
         projected, make = problem.costs, super()._making()
 
-        def update(m):
+        def update(m: int) -> Any:
             rows = problem.weights(m)
             made = make.mapped(problem, projected.costs, rows)
             projected.learn(made.S)
@@ -194,21 +195,21 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
 
         return update
 
-    def _first(self, problem):
+    def _first(self, problem: Any) -> Any:
         first = super()._first(problem)
         problem.costs.learn(first.S, first=True)
         return first
 
-    def _fitted(self, step, place, problem, c):
+    def _fitted(self, step: Any, place: Place, problem: Any, c: int) -> Any:
         W = problem.costs.projection(step.graph.S)
         moved = replace(problem, points=problem.costs.points(W))
         return super()._fitted(step, place, moved, c) | {"projection_": W}
 
-    def _placed(self, X):
+    def _placed(self, X: Any) -> Any:
         return super()._placed(times(X, self.projection_))
 
-    def _validated(self, X, reset):
-        if issparse(X):
+    def _validated(self, X: Any, reset: bool) -> Any:
+        if is_sparse(X):
             raise InputTypeError(
                 "Sparse data was passed, but PCAN learns a projection of all columns: "
                 "pass X.toarray()."
@@ -216,10 +217,10 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         return super()._validated(X, reset)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> Any:
         return self.projection_.shape[1]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
@@ -242,7 +243,9 @@ class Projected:
         All points or the nearest.
     """
 
-    def __init__(self, place, X, wanted, nearest, candidates):
+    def __init__(
+        self, place: Place, X: Any, wanted: int, nearest: Any, candidates: str
+    ) -> None:
         if candidates == "global" and X.shape[0] > ALL:
             raise InputError(
                 f'candidates="global" holds all pairs of {X.shape[0]:,} points; at '
@@ -263,16 +266,16 @@ class Projected:
         self._candidates = candidates
         self._steps = 0
 
-    def plus(self, lam, F):
+    def plus(self, lam: float, F: Any) -> Any:
         """Return the costs in the projection with the penalty."""
         return self.costs.plus(lam, F)
 
-    def points(self, W):
+    def points(self, W: Any) -> Any:
         """Return the points in a projection."""
         P = self._place.of_vectors(times(self._X, _beside(W, self._X)))
         return self._place.points(P, "euclidean")
 
-    def learn(self, S, first=False):
+    def learn(self, S: Any, first: bool = False) -> None:
         """Learn the projection from a graph, and with it the costs."""
         W = self.projection(S, scaled=not first)
         k = self._nearest.k
@@ -286,7 +289,7 @@ class Projected:
             self.costs = self._nearest.costs.remade(_between, P)
         self._steps += 1
 
-    def projection(self, S, scaled=True):
+    def projection(self, S: Graph, scaled: bool = True) -> Any:
         """Return the W with the smallest trace of W' X' L X W.
 
         Parameters
@@ -312,13 +315,13 @@ class Projected:
         return W * np.where(W[np.abs(W).argmax(axis=0), range(W.shape[1])] < 0, -1, 1)
 
 
-def _beside(small, V):
+def _beside(small: Any, V: Any) -> Any:
     """Return a small matrix in the type and on the device of a block."""
     xp = array_namespace(V)
     return xp.asarray(small, dtype=V.dtype, device=device(V))
 
 
-def _between(rows, columns, values, P):
+def _between(rows: Any, columns: Any, values: Any, P: Any) -> Any:
     """Return the costs of the same candidates in a projection."""
     gap = P[columns] - P[rows][:, None, :]
     return columns, array_namespace(P).sum(gap * gap, axis=2)

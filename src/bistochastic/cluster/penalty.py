@@ -1,6 +1,7 @@
 """Rules for the penalty lambda: doubled and halved, or bracketed and bisected."""
 
 from dataclasses import dataclass
+from typing import Any
 
 NARROW = 1.02  # a bracket of lambda this tight is not divided any more
 
@@ -23,7 +24,7 @@ class Penalty:
     start: float
     rate: float = 2.0
 
-    def after(self, lam, number, c):
+    def after(self, lam: float, number: Any, c: int) -> Any:
         """Return lambda for the next step, by the number of components."""
         if lam == 0:  # of the first graph
             return self.start
@@ -54,7 +55,7 @@ class Bracket:
     low: float | None = None
     high: float | None = None
 
-    def after(self, lam, number, c):
+    def after(self, lam: float, number: Any, c: int) -> Any:
         """Return lambda for the next step, or None if there is none left to try."""
         if lam == 0:  # of the first graph
             return None if self.fixed and number > c else self.start

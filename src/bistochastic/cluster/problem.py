@@ -1,5 +1,6 @@
 """From data to what Algorithm 2 needs: candidates, k, alpha by Eq. (19)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -7,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import issparse
 
 from bistochastic.cluster.candidates import Candidates, of_points
 from bistochastic.cluster.step import Learned
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
-from bistochastic.core.protocols import Costs
+from bistochastic.core.protocols import Place
 from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
 from bistochastic.places.given_pairs import (
     distinct,
@@ -63,8 +63,8 @@ class Problem:
         Which of the points of `fit` stands where; None if all stand where they stood.
     """
 
-    all_costs: Costs
-    costs: Costs
+    all_costs: Any
+    costs: Any
     k: int
     alpha: Any
     points: Any = None
@@ -77,17 +77,17 @@ class Problem:
     order: Any = None
 
     @property
-    def mean_alpha(self):
+    def mean_alpha(self) -> Any:
         """The mean of alpha over the rows."""
         return float(np.mean(on_cpu(self.alpha)))
 
-    def weights(self, m):
+    def weights(self, m: Any) -> Any:
         """Return the rows of the relaxed problem for costs m, Eqs. (14), (15)."""
         if np.ndim(self.alpha):
             return m.weigh(_relaxed, self.alpha)
         return m.weigh(partial(_relaxed, alpha=self.alpha))
 
-    def open_rows(self, m, potential=None):
+    def open_rows(self, m: Any, potential: Any = None) -> Any:
         """Count rows in which a candidate that was left out could have a weight.
 
         Of the exact solution, s_ij > 0 where m_ij < 2 alpha (a_i + a_j).
@@ -101,26 +101,26 @@ class Problem:
             limit = m.reduce(partial(reach, alpha=self.alpha))
         return self.beyond(limit)
 
-    def beyond(self, limit):
+    def beyond(self, limit: float) -> Any:
         """Count rows whose limit of costs is beyond their farthest candidate."""
         return int(np.count_nonzero(on_cpu(limit > self.costs.reduce(farthest))))
 
 
 def of_data(
-    place,
-    X,
-    c,
+    place: Place,
+    X: Any,
+    c: int,
     *,
-    n_neighbors,
-    most,
-    candidates,
-    alpha,
-    metric,
-    loops,
-    n_jobs,
-    neighbors="exact",
-    ordered=True,
-):
+    n_neighbors: Any,
+    most: int,
+    candidates: Any,
+    alpha: Any,
+    metric: Any,
+    loops: bool,
+    n_jobs: int | None,
+    neighbors: Any = "exact",
+    ordered: bool = True,
+) -> Any:
     """Choose k, the candidates and alpha for points or distances.
 
     Parameters
@@ -157,9 +157,16 @@ def of_data(
     else:
         if ordered and X.shape[0] >= ORDERED:
             X, order = place.ordered(X, metric)
-        points, options = place.points(X, metric), {"loops": loops, "n_jobs": n_jobs}
+        points = place.points(X, metric)
         found = of_points(
-            place, points, X.shape[0], k, wanted, neighbors=neighbors, **options
+            place,
+            points,
+            X.shape[0],
+            k,
+            wanted,
+            loops=loops,
+            n_jobs=n_jobs,
+            neighbors=neighbors,
         )
         known = found.costs
     _check_distinct(found.costs, c, loops)
@@ -178,7 +185,7 @@ def of_data(
     return at(base, k, alpha, c)
 
 
-def _wanted(candidates, k):
+def _wanted(candidates: Any, k: int) -> Any:
     """Return how many candidates are wanted, None for all."""
     wanted = k if candidates == "auto" else candidates
     wanted = wanted if wanted is None else int(wanted)
@@ -190,9 +197,9 @@ def _wanted(candidates, k):
     return wanted
 
 
-def _of_pairs(D, k, wanted, loops):
+def _of_pairs(D: Any, k: int, wanted: Any, loops: bool) -> Any:
     """Return the costs of given distances for the loop, and those that are known."""
-    if issparse(D):
+    if is_sparse(D):
         found = of_table(D, loops=loops)
         return found, found
     found = of_distances(D, loops=loops)
@@ -201,7 +208,7 @@ def _of_pairs(D, k, wanted, loops):
     return found, DenseCosts(squares(D))
 
 
-def at(problem, k, alpha, c):
+def at(problem: Any, k: int, alpha: Any, c: int) -> Any:
     """Return the same problem for fewer neighbors; the search is shared.
 
     Parameters
@@ -225,7 +232,7 @@ def at(problem, k, alpha, c):
     return replace(problem, costs=used, k=k, alpha=_alpha(costs, k, alpha, c))
 
 
-def of_graph(place, X, scale, *, loops):
+def of_graph(place: Place, X: Any, scale: Callable[..., Any], *, loops: bool) -> Any:
     """Take a graph: M(X) is the first graph, and what the rows stay near to.
 
     Parameters
@@ -263,7 +270,7 @@ def of_graph(place, X, scale, *, loops):
     return Problem(costs, costs, k, 0.5, given=graph, links=links)
 
 
-def _neighbors(k, most, n, available, row, loops):
+def _neighbors(k: int, most: Any, n: int, available: Any, row: Any, loops: bool) -> Any:
     """Return k, which needs k + 1 candidates of every point."""
     own = ", itself included" if loops else ""
     least = f"point {row} has {several(available, 'candidate')}{own}"
@@ -288,7 +295,7 @@ def _neighbors(k, most, n, available, row, loops):
     return int(k)
 
 
-def _check_distinct(costs, c, loops):
+def _check_distinct(costs: Any, c: int, loops: bool) -> None:
     twins = costs.reduce(_zeros) > loops
     if c > costs.n - int(array_namespace(twins).sum(twins)):
         number = distinct(costs)
@@ -299,12 +306,12 @@ def _check_distinct(costs, c, loops):
             )
 
 
-def _zeros(m):
+def _zeros(m: Any) -> Any:
     """Count the candidates of each row that cost nothing."""
     return array_namespace(m).sum(m == 0, axis=1)
 
 
-def _alpha(costs, k, alpha, c):
+def _alpha(costs: Any, k: int, alpha: Any, c: int) -> Any:
     """Return alpha, by the plain distances unless it is a number, Eq. (19).
 
     None stands for methods that have no alpha.
@@ -336,12 +343,12 @@ def _alpha(costs, k, alpha, c):
     return costs.vector(np.where(proper, largest, mean))
 
 
-def _relaxed(m, alpha):
+def _relaxed(m: Any, alpha: Any) -> Any:
     """Solve rows of Eq. (14); alpha is a number or one for each row."""
     return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
 
 
-def farthest(m):
+def farthest(m: Any) -> Any:
     """Return the largest finite cost of each row."""
     xp = array_namespace(m)
     return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)

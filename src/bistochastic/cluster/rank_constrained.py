@@ -1,6 +1,7 @@
 """Methods as published: the loop of Algorithm 2 with rows of their own, no mapping."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bistochastic.cluster.penalty import Penalty
 from bistochastic.cluster.step import labels_of, left_there
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.protocols import Place
 from bistochastic.graph.components import components
 from bistochastic.spectrum.ky_fan import ky_fan
 
@@ -28,7 +30,7 @@ class RankConstrained(GraphClusterer):
     _updates = False  # whether a first graph with c components is no result yet
     _connected = "raise n_neighbors"  # what joins components of the first graph
 
-    def _learn(self, X, place):
+    def _learn(self, X: Any, place: Place) -> Any:
         n = X.shape[0]
         if n == 1:
             raise InputError("n_samples=1, but this method needs neighbors of a point.")
@@ -67,19 +69,19 @@ class RankConstrained(GraphClusterer):
         said += limits(history, problem.limited) + uneven(self.metric, place.sample(X))
         return learned, said + self._remarks(problem)
 
-    def _remarks(self, problem):
+    def _remarks(self, problem: Any) -> Any:
         """Return what else there is to say."""
         return []
 
-    def _number(self, X, place):
+    def _number(self, X: Any, place: Place) -> Any:
         """Return how many clusters are wanted."""
         return int(self.n_clusters)
 
-    def _start(self, problem):
+    def _start(self, problem: Any) -> Any:
         """Return the first lambda."""
         return problem.mean_alpha if self.penalty is None else float(self.penalty)
 
-    def _fitted(self, step, place, problem, c):
+    def _fitted(self, step: Any, place: Place, problem: Any, c: int) -> Any:
         """Return the attributes of an estimator that stops with this step."""
         found, order = step.found, problem.order
         if found is None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -13,7 +14,7 @@ from bistochastic.graph.simplex import largest_alpha
 FLAT = 3.0  # intrinsic dimension up to which "auto" is "triangles"
 
 
-def refined(problem, way, making):
+def refined(problem: Any, way: Any, making: Any) -> tuple[Any, Any]:
     """Return the problem refined as `ANCMM` says, and the name of the refinement.
 
     Parameters
@@ -41,7 +42,7 @@ def refined(problem, way, making):
     return problem, way
 
 
-def _fitting(problem, making):
+def _fitting(problem: Any, making: Any) -> Any:
     """Choose by the dimension that the neighbors of the points fill."""
     if making.affine or problem.costs is None:
         return "triangles"
@@ -53,7 +54,7 @@ def _fitting(problem, making):
     return "triangles" if flat else "local"
 
 
-def _supported(problem, making):
+def _supported(problem: Any, making: Any) -> Any:
     """Take as target the first graph with its triangles weighed; rows stay near it."""
     first = making.first(problem)
     S = triangles(first.S)
@@ -68,7 +69,7 @@ def _supported(problem, making):
     )
 
 
-def _locally_scaled(problem, loops):
+def _locally_scaled(problem: Any, loops: bool) -> Any:
     """Measure costs by the scale around each point, and divide them by 2 alpha_i."""
     table = problem.all_costs.table(problem.k + 1)
     scales = local_scales(table.reduce(partial(nth_cost, loops=loops)))
@@ -86,7 +87,7 @@ def _locally_scaled(problem, loops):
     )
 
 
-def _rescaled(rows, columns, values, scales):
+def _rescaled(rows: Any, columns: Any, values: Any, scales: Any) -> Any:
     """Divide costs by the scales of both ends, and put them in order again."""
     xp = array_namespace(values)
     values = values / scales[rows][:, None] / scales[columns]

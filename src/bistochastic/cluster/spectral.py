@@ -1,14 +1,14 @@
 """Spectral clustering on doubly stochastic graphs (Zass, Shashua 2005, 2006)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from bistochastic.api import NORMALIZATIONS, marcus_mapping
 from bistochastic.cluster.kmeans_based import Embedded
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.parameters import (
     MILLION,
@@ -131,18 +131,18 @@ class DoublyStochasticSpectral(Embedded):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        affinity="gaussian",
-        normalization="marcus",
-        n_neighbors=10,
-        gamma=None,
-        n_init=10,
-        tol=1e-8,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        affinity: str = "gaussian",
+        normalization: str = "marcus",
+        n_neighbors: int = 10,
+        gamma: float | None = None,
+        n_init: int = 10,
+        tol: float = 1e-08,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.normalization = normalization
@@ -155,11 +155,11 @@ class DoublyStochasticSpectral(Embedded):
         self.verbose = verbose
 
     @property
-    def metric(self):
+    def metric(self) -> Any:
         """What X holds, as the other clusterers call it."""
         return "affinity" if self.affinity == "precomputed" else "euclidean"
 
-    def _embedded(self, X, c, stages):
+    def _embedded(self, X: Any, c: int, stages: Any) -> Any:
         K = self._affinities(X)
         stages.note("affinity", largest=K.max())
         S, said = self._normalized(K, stages)
@@ -184,7 +184,7 @@ class DoublyStochasticSpectral(Embedded):
         }
         return on_cpu(found.F), learned, said
 
-    def _affinities(self, X):
+    def _affinities(self, X: Any) -> Any:
         """Return K."""
         if self.affinity == "precomputed":
             return X
@@ -209,14 +209,14 @@ class DoublyStochasticSpectral(Embedded):
         gamma = 1.0 / middle if self.gamma is None else float(self.gamma)
         return np.exp(-gamma * D)
 
-    def _normalized(self, K, stages):
+    def _normalized(self, K: Any, stages: Any) -> Any:
         """Return the doubly stochastic matrix."""
         function, method = NORMALIZATIONS[self.normalization]
         said = []
         graph = hold(K, Wanted("K")).graph
         # of the others, a sparse K has to have some plan on its pattern
         exists = function is not marcus_mapping and (
-            not issparse(K) or support(graph).kind != "none"
+            not is_sparse(K) or support(graph).kind != "none"
         )
         ready = None if exists else scalable(graph, "regularize")
         if ready is not None and ready.shift:

@@ -85,7 +85,7 @@ class Step:
     labels: np.ndarray
     objective: Objective
 
-    def record(self):
+    def record(self) -> Any:
         """Return what a history keeps of a step."""
         return {
             "penalty": self.lam,
@@ -105,7 +105,7 @@ class Step:
             "action": self.graph.action,
         }
 
-    def __str__(self):
+    def __str__(self) -> Any:
         """Say in a line where the loop stands."""
         return (
             f"penalty {self.lam:.3e}, {several(self.number, 'component')} "
@@ -115,7 +115,7 @@ class Step:
         )
 
 
-def objective(graph, alpha, lam, F):
+def objective(graph: Any, alpha: Any, lam: float, F: Any) -> Any:
     """Return the value of Eq. (10) at a learned graph.
 
     Parameters
@@ -142,7 +142,7 @@ def objective(graph, alpha, lam, F):
     return Objective(graph.distance, norm, smooth)
 
 
-def labels_of(step, order, c=None):
+def labels_of(step: Any, order: Any, c: int | None = None) -> Any:
     """Return the labels of a step, in the order of the data.
 
     Parameters
@@ -166,7 +166,7 @@ def labels_of(step, order, c=None):
     return numbered(step.labels[inverse(order)])
 
 
-def left_there(graph, found, points, order):
+def left_there(graph: Any, found: Any, points: Any, order: Any) -> Any:
     """Return what makes the attributes that may stay where they are for a while.
 
     Parameters
@@ -198,7 +198,7 @@ def left_there(graph, found, points, order):
     }
 
 
-def inverse(order):
+def inverse(order: Any) -> Any:
     """Return the place of each number in an order of all."""
     place = np.empty_like(order)
     place[order] = np.arange(order.size)

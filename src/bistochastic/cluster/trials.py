@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
 from bistochastic.cluster.consensus import grid, medoid, steady
@@ -26,7 +26,7 @@ from bistochastic.cluster.step import (
     left_there,
     objective,
 )
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.parameters import PAIRS
 from bistochastic.core.protocols import Place
@@ -57,7 +57,7 @@ class Trials:
     place: Place
     log: Any = None
 
-    def learned(self, X):
+    def learned(self, X: Any) -> tuple[Any, Any]:
         """Run all trials and choose one.
 
         Parameters
@@ -88,7 +88,7 @@ class Trials:
         said += unfound(model.neighbors, base.recall)
         return learned, said + uneven(model.metric, self.place.sample(X))
 
-    def _chosen(self, runs):
+    def _chosen(self, runs: Any) -> Any:
         """Return the attributes and warnings of the run that agrees most."""
         found = [learned["labels_"] for learned, *_ in runs]
         best, agreement = medoid(found)
@@ -110,12 +110,12 @@ class Trials:
         ]
         return learned, said
 
-    def number(self, X):
+    def number(self, X: Any) -> Any:
         """Return how many clusters are wanted."""
         model = self.model
         if not isinstance(model.n_clusters, str):
             return int(model.n_clusters)
-        if model.metric not in ("euclidean", "l2", "sqeuclidean") or issparse(X):
+        if model.metric not in ("euclidean", "l2", "sqeuclidean") or is_sparse(X):
             raise InputError(
                 'n_clusters="auto" looks at points with metric="euclidean"; pass a '
                 "number, or that of estimate_n_clusters."
@@ -123,7 +123,7 @@ class Trials:
         some = self.place.rows(X, chosen(X.shape[0]))
         return estimate_n_clusters(some, random_state=model.random_state).n_clusters
 
-    def floor(self, n, c):
+    def floor(self, n: int, c: int) -> Any:
         """Return the smallest size of a cluster."""
         size = self.model.min_cluster_size
         if isinstance(size, str):
@@ -135,7 +135,7 @@ class Trials:
             )
         return int(size)
 
-    def problem(self, X, c, k=None):
+    def problem(self, X: Any, c: int, k: Any = None) -> Any:
         """Return the problem for k neighbors, or the most that are tried."""
         model, n = self.model, X.shape[0]
         loops = model.self_neighbor is True
@@ -166,7 +166,7 @@ class Trials:
                     raise
                 k = 2 * error.k
 
-    def variants(self, base, c):
+    def variants(self, base: Any, c: int) -> Any:
         """Return the problems to choose from, with the names of their refinements."""
         model = self.model
         ways = ("triangles", "local") if model.refine == "both" else (model.refine,)
@@ -185,7 +185,7 @@ class Trials:
         problems.append(base)
         return [(problem, way) for way in ways for problem in problems]
 
-    def run(self, problem, refine, c, floor):
+    def run(self, problem: Any, refine: Any, c: int, floor: int) -> Any:
         """Run the loop on one problem.
 
         Return what is compared with other runs, warnings, and what makes the rest.
@@ -216,7 +216,7 @@ class Trials:
         said = remarks(model, self.tol, c, step, history, problem.limited)
         return learned, said, partial(fitted, step)
 
-    def _steps(self, problem, maker, c):
+    def _steps(self, problem: Any, maker: Any, c: int) -> Any:
         """Return the steps of Algorithm 2, or the one of a fit of singletons."""
         n = problem.costs.n if problem.costs is not None else 1
         if c == n:
@@ -233,7 +233,7 @@ class Trials:
             rank=partial(rank, c=c, n=n) if self.model.exact else None,
         )
 
-    def _rule(self, problem, c):
+    def _rule(self, problem: Any, c: int) -> Any:
         """Return the rule for lambda."""
         if not self.model.exact:
             return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))
@@ -243,7 +243,7 @@ class Trials:
         start = alpha * min(problem.costs.n / c, EXTREME / 2)
         return Bracket(self._lambda(start, alpha), 2.0)
 
-    def _lambda(self, default, unit):
+    def _lambda(self, default: Any, unit: Any) -> Any:
         """Return the first lambda, if it is in proportion to the unit of lambda."""
         penalty = self.model.penalty
         start = default if penalty is None else float(penalty)
@@ -254,7 +254,7 @@ class Trials:
             )
         return start
 
-    def maker(self, floor=None):
+    def maker(self, floor: Any = None) -> Any:
         """Return what makes graphs; without a floor, nothing is joined."""
         model = self.model
         return GraphMaker(
@@ -268,15 +268,15 @@ class Trials:
         )
 
     @property
-    def tol(self):
+    def tol(self) -> Any:
         """The error of row sums that the numbers of the graph allow."""
         tol = self.model.tol
         return tol if self.model.precision == "double" else max(tol, SINGLES)
 
-    def _k(self, problem):
+    def _k(self, problem: Any) -> Any:
         return None if self.model.metric == "affinity" else problem.k
 
-    def fitted(self, step, problem, maker, refine, c):
+    def fitted(self, step: Any, problem: Any, maker: Any, refine: Any, c: int) -> Any:
         """Return the attributes of an estimator that stops with this step."""
         model, graph, found, order = self.model, step.graph, step.found, problem.order
         if found is None:
@@ -299,7 +299,7 @@ class Trials:
         made = kept(self.place, made, left_there(graph, found, problem.points, order))
         return shared(made, problem, maker, labels)
 
-    def again(self, X):
+    def again(self, X: Any) -> Any:
         """Return the problem of the fitted graph, and what makes graphs of it."""
         model, n = self.model, X.shape[0]
         auto = model.n_clusters == "auto"
@@ -317,15 +317,16 @@ class Trials:
             )
         return problem, maker
 
-    def shares_again(self, X):
+    def shares_again(self, X: Any) -> Any:
         """Return the shares of clusters in the weights of the first graph."""
         labels = on_cpu(self.model.labels_)
         if self.model.n_clusters_ == 1:
             return _own(labels)
-        return shares(*self.again(X), labels)
+        problem, maker = self.again(X)
+        return shares(problem, maker, labels)
 
 
-def shared(made, problem, maker, labels):
+def shared(made: Any, problem: Any, maker: Any, labels: Any) -> Any:
     """Let an estimator find the shares of clusters when they are first asked for."""
     later = made.get("_later", {}) | {
         "_spreads": lambda: (
@@ -335,7 +336,7 @@ def shared(made, problem, maker, labels):
     return made | {"_later": later}
 
 
-def shares(problem, maker, labels):
+def shares(problem: Any, maker: Any, labels: Any) -> Any:
     """Return how the weight of points in the first graph spreads over clusters.
 
     Parameters
@@ -364,16 +365,16 @@ def shares(problem, maker, labels):
     return csr_array(found + diags_array((total <= 0) * 1.0) @ own)
 
 
-def _own(labels):
+def _own(labels: Any) -> Any:
     return csr_array((np.ones(labels.size), (np.arange(labels.size), labels)))
 
 
-def row_sums(X):
+def row_sums(X: Any) -> Any:
     """Return the sums of the rows of a square matrix, by which it is known again."""
     return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _alphas(problem):
+def _alphas(problem: Any) -> Any:
     """Return the alpha of each row, in the order of the data."""
     alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
     return alpha if problem.order is None else alpha[inverse(problem.order)]

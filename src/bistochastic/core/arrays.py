@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_torch_array
+from scipy.sparse import issparse
 
 
 def on_cpu(values: Any) -> np.ndarray:
@@ -11,6 +12,11 @@ def on_cpu(values: Any) -> np.ndarray:
     if is_torch_array(values):
         values = values.detach().cpu()
     return np.asarray(values)
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a sparse matrix or array of SciPy."""
+    return bool(issparse(X))
 
 
 def in_range(u: Any) -> bool:

@@ -2,11 +2,11 @@
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, InputTypeError, several, told
 
 ASSIGNMENT = (
@@ -15,7 +15,7 @@ ASSIGNMENT = (
 )
 
 
-def checked_omega(omega):
+def checked_omega(omega: float) -> Any:
     """Return the weight of the cost as a float, if it is positive and finite."""
     try:
         value = float(omega) if isinstance(omega, Real) else math.nan
@@ -45,10 +45,10 @@ class Limit:
 
     kind = ""
 
-    def __init__(self, *words):
+    def __init__(self, *words: Any) -> None:
         self.words = words
 
-    def __call__(self, name, value):
+    def __call__(self, name: str, value: Any) -> None:
         """Refuse a value that is none of the words and not of the kind."""
         if any(type(value) is type(word) and value == word for word in self.words):
             return
@@ -57,7 +57,7 @@ class Limit:
             said = ", ".join([*allowed[:-2], " or ".join(allowed[-2:])])
             raise InputError(f"{name}={told(value)}: {name} must be {said}.")
 
-    def fits(self, value):
+    def fits(self, value: Any) -> Any:
         """Tell whether a value is of the kind."""
         return False
 
@@ -66,7 +66,7 @@ class Choice(Limit):
     """One of the words."""
 
 
-def whole(value):
+def whole(value: Any) -> Any:
     """Tell whether a value is a whole number."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
@@ -74,23 +74,23 @@ def whole(value):
 class Count(Limit):
     """A whole number from `least` to `most`, or one of the words."""
 
-    def __init__(self, least, *words, most=LARGEST):
+    def __init__(self, least: Any, *words: Any, most: Any = LARGEST) -> None:
         super().__init__(*words)
         self.least, self.most = least, most
         self.kind = f"a whole number >= {least}"
 
-    def __call__(self, name, value):
+    def __call__(self, name: str, value: Any) -> None:
         """Refuse a value that is none of the words and no such number."""
         if whole(value):
             check_most(name, value, self.most)
         super().__call__(name, value)
 
-    def fits(self, value):
+    def fits(self, value: Any) -> Any:
         """Tell whether it is such a number."""
         return whole(value) and value >= self.least
 
 
-def check_most(name, value, most):
+def check_most(name: str, value: Any, most: Any) -> None:
     """Refuse a whole number that is too large for anything."""
     if value > most:
         raise InputError(f"{name}={told(value)}: {name} must be at most {most:,}.")
@@ -101,7 +101,7 @@ class Positive(Limit):
 
     kind = "a positive, finite number"
 
-    def fits(self, value):
+    def fits(self, value: Any) -> Any:
         """Tell whether it is such a number, as a double."""
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
@@ -116,12 +116,12 @@ class Fraction(Limit):
 
     kind = "a number strictly between 0 and 1"
 
-    def fits(self, value):
+    def fits(self, value: Any) -> Any:
         """Tell whether it is such a number."""
-        return isinstance(value, Real) and 0 < value < 1
+        return isinstance(value, Real) and 0 < float(value) < 1
 
 
-def check_metric(name, metric, pairs=PAIRS):
+def check_metric(name: str, metric: Any, pairs: Any = PAIRS) -> None:
     """Refuse a metric that is not known; of PAIRS, those in `pairs` are."""
     from sklearn.neighbors import VALID_METRICS
 
@@ -134,7 +134,7 @@ def check_metric(name, metric, pairs=PAIRS):
         )
 
 
-def check_distance(name, metric):
+def check_distance(name: str, metric: Any) -> None:
     """Refuse a metric that is not known, or no distance."""
     if isinstance(metric, str) and metric == "affinity":
         raise InputError(
@@ -144,7 +144,7 @@ def check_distance(name, metric):
     check_metric(name, metric, pairs=("precomputed",))
 
 
-def unmasked(X):
+def unmasked(X: Any) -> Any:
     """Return X, if no mask hides a part of it."""
     if isinstance(X, np.ma.MaskedArray):
         raise InputTypeError(
@@ -154,7 +154,7 @@ def unmasked(X):
     return X
 
 
-def canonical(X):
+def canonical(X: Any) -> Any:
     """Return X; if it is sparse, with sorted indices and each entry once.
 
     Sums of squares and searches take stored entries for all there are. What the caller
@@ -170,7 +170,7 @@ def canonical(X):
     array or CSR matrix
         The same numbers, with 32-bit indices where these do.
     """
-    if not issparse(X):
+    if not is_sparse(X):
         return X
     if not X.has_canonical_format:
         X = X.copy()
@@ -181,7 +181,7 @@ def canonical(X):
     return X
 
 
-def check_jobs(name, value):
+def check_jobs(name: str, value: Any) -> None:
     """Refuse what is not a number of jobs as scikit-learn understands it."""
     if whole(value):
         check_most(name, value, MILLION)
@@ -192,7 +192,7 @@ def check_jobs(name, value):
         )
 
 
-def check_device(name, value):
+def check_device(name: str, value: Any) -> None:
     """Refuse what does not name a device; whether it is there is seen later."""
     if not (value is None or isinstance(value, str) or hasattr(value, "type")):
         raise InputError(
@@ -201,7 +201,7 @@ def check_device(name, value):
         )
 
 
-def check_seed(name, value):
+def check_seed(name: str, value: Any) -> None:
     """Refuse what does not start a random generator."""
     from sklearn.utils import check_random_state
 
@@ -211,7 +211,7 @@ def check_seed(name, value):
         raise InputError(f"{name}: {error}.") from None
 
 
-def check_limits(tol, max_iter):
+def check_limits(tol: float | None, max_iter: int | None) -> None:
     """Refuse a tolerance or a number of iterates that makes no sense."""
     if tol is not None and not (isinstance(tol, Real) and 0 < tol < 1):
         raise InputError(f"tol={told(tol)}: tol must lie strictly between 0 and 1.")
@@ -223,14 +223,14 @@ def check_limits(tol, max_iter):
         )
 
 
-def checked_marginals(values, n):
+def checked_marginals(values: Any, n: int) -> Any:
     """Return the wanted row sums, one number if they are equal, and whether."""
     m = np.ones(1) if values is None else positive(values, "marginals", n)
     equal = bool(np.all(m == m[0]))
     return (float(m[0]) if equal else m), equal
 
 
-def positive(values, name, n, rows=slice(None)):
+def positive(values: Any, name: str, n: int, rows: Any = slice(None)) -> Any:
     """Return the entries `rows` of a vector of n numbers, if these are positive."""
     try:
         values = on_cpu(values)

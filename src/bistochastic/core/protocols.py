@@ -83,6 +83,9 @@ class Graph(Protocol):
     def indicator(self) -> "Graph":
         """Return ones where S is positive."""
 
+    def dot(self, P: Any) -> float:
+        """Return the sum of s_ij p_ij over the positive entries of another graph P."""
+
     def sq_norm(self, weights: Any = None) -> float:
         """Return the sum of the squared entries, of row i times weights[i]."""
 
@@ -156,8 +159,8 @@ class Costs(Protocol):
     def closest(self, m: int) -> Self:
         """Return the m cheapest candidates of each row; ties go to the first."""
 
-    def table(self, m: int) -> "Table":
-        """Return the m cheapest candidates of each row as a table, itself first."""
+    def table(self, m: int) -> Any:
+        """Return the m cheapest candidates of each row as a `Table`, itself first."""
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates (None for all in order) and costs, part by part."""
@@ -178,7 +181,7 @@ class Costs(Protocol):
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return the vector of what `rule` makes of each row."""
 
-    def dot(self, rows: "Rows", u: Any = None) -> float:
+    def dot(self, rows: Any, u: Any = None) -> float:
         """Return the sum of m_ij s_ij, or m_ij u_i s_ij u_j, where s_ij > 0."""
 
     def scores(self, alpha: float) -> Scores:
@@ -196,18 +199,11 @@ class Table(Costs, Protocol):
         """
 
 
-class Rows(Protocol):
-    """The weights s_ij that each row gives its candidates; not symmetric."""
+class Rows(Costs, Protocol):
+    """The weights s_ij that each row gives its candidates, held as costs are.
 
-    n: int
-
-    def weigh(
-        self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
-    ) -> "Rows":
-        """Return what `rule` makes of the weights, as `Costs.weigh` does."""
-
-    def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
-        """Return the vector of what `rule` makes of each row."""
+    They are not symmetric.
+    """
 
     def symmetrized(self) -> Graph:
         """Return (S + S') / 2 of the positive weights, Eq. (16)."""
@@ -234,7 +230,9 @@ class Points(Protocol):
 class Links(Protocol):
     """Finds the cheapest pairs of points between parts."""
 
-    twins: Any  # the group of each point if points at cost 0 form groups; else None
+    @property
+    def twins(self) -> Any:
+        """The group of each point if points at cost 0 form groups; None if none do."""
 
     def within(self, index: Any) -> "Links":
         """Return the links among some of the points only."""
@@ -250,7 +248,8 @@ class Place(Protocol):
     """Where the data of a fit lie and its work is done.
 
     Data are what `checked` returns; they have a `shape` and are passed back to the
-    other verbs. What is not said to be on the host is in the place.
+    other verbs. What is not said to be on the host is in the place: `Points`, `Costs`,
+    `Graph` and `Links` of its own kinds, which no other place has to know.
     """
 
     lazy: bool  # whether fitted attributes stay here until they are asked for
@@ -270,8 +269,8 @@ class Place(Protocol):
         The order is an array on the host, or None if the data stay as they are.
         """
 
-    def points(self, data: Any, metric: Any) -> Points:
-        """Make points ready for distances."""
+    def points(self, data: Any, metric: Any) -> Any:
+        """Make `Points` of data, ready for distances."""
 
     def vectors(self, data: Any) -> Any:
         """Return the data as a block of columns, in the namespace of vectors here."""
@@ -279,28 +278,28 @@ class Place(Protocol):
     def of_vectors(self, V: Any) -> Any:
         """Return a block of columns as data."""
 
-    def all_pairs(self, points: Points, loops: bool) -> Costs:
-        """Return the squared distances of all pairs."""
+    def all_pairs(self, points: Any, loops: bool) -> Any:
+        """Return the squared distances of all pairs as `Costs`."""
 
     def candidates(
-        self, points: Points, m: int, loops: bool, how: Any, n_jobs: int | None
-    ) -> tuple[Costs, float]:
+        self, points: Any, m: int, loops: bool, how: Any, n_jobs: int | None
+    ) -> tuple[Any, float]:
         """Find the m nearest other points of every point, or most of them.
 
         Return their costs, the point itself first if it counts, and the recall.
         """
 
-    def norm_of_costs(self, points: Points) -> float:
+    def norm_of_costs(self, points: Any) -> float:
         """Return the Frobenius norm of the squared distances of all pairs."""
 
-    def costs(self, costs: Costs) -> Costs:
+    def costs(self, costs: Any) -> Any:
         """Bring costs that are on the host, or here, to this place."""
 
-    def graph(self, S: Graph) -> Graph:
+    def graph(self, S: Any) -> Any:
         """Bring a graph that is on the host, or here, to this place."""
 
-    def links(self, costs: Costs, points: Points | None) -> Links:
-        """Return what finds the cheapest pairs, by costs and then among all points."""
+    def links(self, costs: Any, points: Any) -> Any:
+        """Return the `Links` by costs and, where these end, among all points if any."""
 
     def guarded(self, made: Callable[[], Made]) -> Made:
         """Return what a function makes, minding what can go wrong here."""

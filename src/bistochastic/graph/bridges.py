@@ -44,7 +44,7 @@ class Links:
     nearest: Callable[..., Any] = nearest_to
 
     @cached_property
-    def twins(self):
+    def twins(self) -> Any:
         """The group of each point if points at cost 0 form groups; None if none do."""
         found = []
         for rows, columns, costs in self.tables:
@@ -57,13 +57,14 @@ class Links:
         i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
         return grouped(i, j, self.n)
 
-    def within(self, index):
+    def within(self, index: Any) -> Any:
         """Return the links among some of the points only."""
         place = np.full(self.n, -1)
         place[index] = np.arange(index.size)
-        made = []
+        made: list[Any] = []
         for table in self.tables:
-            rows, columns, costs = (x if x is None else on_cpu(x) for x in table)
+            given: Any = (x if x is None else on_cpu(x) for x in table)
+            rows, columns, costs = given
             kept = place[rows] >= 0
             if columns is None:
                 made.append((place[rows[kept]], None, costs[np.ix_(kept, index)]))
@@ -74,7 +75,7 @@ class Links:
         points = None if self.points is None else self.points.at(index)
         return Links(index.size, made, points, self.nearest)
 
-    def leaving(self, labels, wanted):
+    def leaving(self, labels: Any, wanted: Any) -> Any:
         """Return the cheapest pair that leaves each part.
 
         Parameters
@@ -103,7 +104,7 @@ class Links:
         best[0][~wanted] = np.inf
         return best
 
-    def _outward(self, labels, wanted):
+    def _outward(self, labels: Any, wanted: Any) -> Any:
         """Return the cheapest pair that leaves its part, for points that matter.
 
         And the points of wanted parts for which there is none.
@@ -132,7 +133,9 @@ class Links:
         made = [np.concatenate(part) for part in zip(*pairs, strict=True)]
         return *made, np.sort(np.concatenate(asked))
 
-    def _cheapest(self, labels, q, ends, others, prices):
+    def _cheapest(
+        self, labels: Any, q: int, ends: Any, others: Any, prices: Any
+    ) -> Any:
         """Return the cheapest of many pairs for each part; ties go to low numbers."""
         order = np.lexsort((others, ends, prices, labels[ends]))
         parts, first = np.unique(labels[ends][order], return_index=True)
@@ -142,7 +145,9 @@ class Links:
         inside[parts], outside[parts] = ends[chosen], others[chosen]
         return cost, inside, outside
 
-    def _looked_further(self, labels, q, ends, others, prices, asked):
+    def _looked_further(
+        self, labels: Any, q: int, ends: Any, others: Any, prices: Any, asked: Any
+    ) -> Any:
         """Search for points whose candidates all lie in their own part."""
         for part in np.unique(labels[asked]):
             rows = asked[labels[asked] == part]
@@ -154,7 +159,7 @@ class Links:
         return self._cheapest(labels, q, ends, others, prices)
 
 
-def grouped(i, j, n):
+def grouped(i: Any, j: Any, n: int) -> Any:
     """Return the group of each of n points, given pairs; None if there are none."""
     if i.size == 0:
         return None
@@ -162,7 +167,7 @@ def grouped(i, j, n):
     return connected_components(same, directed=False)[1]
 
 
-def reunited(labels, twins):
+def reunited(labels: Any, twins: Any) -> tuple[Any, Any]:
     """Choose pairs that join components which share points at cost 0.
 
     Parameters
@@ -192,7 +197,9 @@ def reunited(labels, twins):
     return pairs, numbered(whole)[labels]
 
 
-def bridges(labels, links, *, floor=1, most=None):
+def bridges(
+    labels: Any, links: Any, *, floor: int = 1, most: int | None = None
+) -> tuple[Any, Any]:
     """Choose pairs of points that join components.
 
     Those smaller than `floor` are joined first, the smallest first; then, while there
@@ -217,7 +224,7 @@ def bridges(labels, links, *, floor=1, most=None):
     labels : array of int of shape (n,)
         The components afterwards.
     """
-    pairs = []
+    pairs: list[Any] = []
     while True:
         sizes = np.bincount(labels)
         small = np.flatnonzero(sizes < floor)
@@ -239,17 +246,25 @@ def bridges(labels, links, *, floor=1, most=None):
         pairs += joined
 
 
-def _merged(chosen, labels, sizes, inside, outside, cost, floor):
+def _merged(
+    chosen: Any,
+    labels: Any,
+    sizes: Any,
+    inside: Any,
+    outside: Any,
+    cost: Any,
+    floor: int,
+) -> Any:
     """Join the chosen components in turn, unless they have grown in the meantime."""
     parent = np.arange(sizes.size)
     size = sizes.copy()
 
-    def root(part):
+    def root(part: Any) -> Any:
         while parent[part] != part:
             part = parent[part]
         return part
 
-    joined = []
+    joined: list[Any] = []
     for part in chosen:
         mine, other = root(part), root(labels[outside[part]])
         grown = size[mine] >= floor and joined
@@ -262,7 +277,7 @@ def _merged(chosen, labels, sizes, inside, outside, cost, floor):
     return joined, roots[labels]  # parts are numbered by first appearance, too
 
 
-def sweep(S, v, floor, groups=None):
+def sweep(S: Any, v: Any, floor: int, groups: Any = None) -> Any:
     """Divide a connected graph where least weight is cut for its smaller side.
 
     Parameters

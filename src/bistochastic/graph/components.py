@@ -1,12 +1,15 @@
 """Connected components of a graph: Theorem 3, the clusters."""
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.protocols import Graph
 
 
-def components(S):
+def components(S: Graph) -> tuple[Any, Any]:
     """Count the connected components of a graph by a search, never by eigenvalues.
 
     Theorem 3: rank(L) = n - c for the Laplacian L of S exactly if there are c of them.
@@ -27,7 +30,7 @@ def components(S):
     return int(labels.max()) + 1, labels
 
 
-def search(S):
+def search(S: Graph) -> Any:
     """Return the component of each point, numbered by first appearance.
 
     Parameters
@@ -43,7 +46,7 @@ def search(S):
     return numbered(connected_components(S.pattern(), directed=False)[1])
 
 
-def numbered(labels):
+def numbered(labels: Any) -> Any:
     """Return labels numbered by first appearance.
 
     Parameters
@@ -65,7 +68,7 @@ def numbered(labels):
     return rank[labels]
 
 
-def by_size(S, labels, sizes):
+def by_size(S: Graph, labels: Any, sizes: Any) -> Any:
     """Return the numbers of components, the largest first.
 
     Of equally large ones first that whose largest weights add up to least, so that no

@@ -1,9 +1,11 @@
 """Rows with an entropy in place of the squared norm, as ERCAN has them."""
 
+from typing import Any
+
 from array_api_compat import array_namespace
 
 
-def entropic(m, gamma):
+def entropic(m: Any, gamma: float) -> Any:
     r"""Solve each row with an entropy: shares that fall off with the cost.
 
     The minimizer of :math:`\sum_j m_{ij} s_{ij} + \gamma \sum_j s_{ij} \log s_{ij}` on
@@ -27,7 +29,7 @@ def entropic(m, gamma):
     return weights / xp.sum(weights, axis=1, keepdims=True)
 
 
-def cheapest(m, k):
+def cheapest(m: Any, k: int) -> Any:
     """Leave the k cheapest candidates of each row, and those as cheap as the k-th.
 
     Parameters
@@ -47,7 +49,7 @@ def cheapest(m, k):
     return xp.where(m <= limit, m, xp.inf)
 
 
-def negentropy(s):
+def negentropy(s: Any) -> Any:
     """Return the sum of s log s of each row.
 
     Parameters

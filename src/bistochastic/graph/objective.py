@@ -12,10 +12,12 @@ it is Eq. (13), whose relaxation to rows is Eq. (14).
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from array_api_compat import array_namespace
 
 from bistochastic.core.errors import InputError
+from bistochastic.core.protocols import Costs, Graph, Rows
 from bistochastic.core.run import Status
 from bistochastic.graph.simplex import relaxed
 from bistochastic.scaling.frobenius import nearest
@@ -41,12 +43,12 @@ class Objective:
     penalty: float
 
     @property
-    def graph(self):
+    def graph(self) -> Any:
         """The value of Eqs. (6)-(8)."""
         return self.distance + self.norm
 
     @property
-    def total(self):
+    def total(self) -> Any:
         """The value of Eq. (10), and of Eqs. (13) and (14)."""
         return self.graph + self.penalty
 
@@ -90,7 +92,7 @@ class Approximation:
     relative_distance: float
 
 
-def epsilon(rows, u):
+def epsilon(rows: Rows, u: Any) -> float:
     r"""Return the bound :math:`\|D S_r D - S_r\|_F^2` of Eq. (23), by Eq. (22).
 
     Parameters
@@ -108,7 +110,7 @@ def epsilon(rows, u):
     return rows.moved(u)
 
 
-def stationarity(m, alpha):
+def stationarity(m: int, alpha: float) -> Any:
     r"""Return how far each row of Eq. (14) is from its conditions, Eqs. (20), (21).
 
     There are multipliers with :math:`m_{ij} + 2 \alpha s_{ij} + \gamma_i = 0` where
@@ -135,7 +137,9 @@ def stationarity(m, alpha):
     return high - xp.min(slack, axis=1)
 
 
-def approximation(m, alpha, rows, u, S, *, tol=1e-10):
+def approximation(
+    m: Costs, alpha: float, rows: Rows, u: Any, S: Graph, *, tol: float = 1e-10
+) -> Any:
     """Compare the mapped graph with the exact solution of Eq. (13).
 
     Parameters
@@ -179,7 +183,7 @@ def approximation(m, alpha, rows, u, S, *, tol=1e-10):
     )
 
 
-def _solved(K, tol):
+def _solved(K: Any, tol: float) -> Any:
     """Return the exact solution; None if it is not found, or no double holds it."""
     try:
         done = nearest(K, tol=tol)
@@ -189,6 +193,6 @@ def _solved(K, tol):
     return K.clipped(1.0, done.value) if converged else None
 
 
-def _relative(size, whole):
+def _relative(size: Any, whole: Any) -> Any:
     """Return a share; not a number of nothing, as where the solver found no weight."""
     return size / whole if whole > 0 else math.nan

@@ -1,12 +1,16 @@
 """Beyond the paper: targets and costs that give better clusters."""
 
+from typing import Any
+
 from array_api_compat import array_namespace
+
+from bistochastic.core.protocols import Graph
 
 FAINT = 1e-9  # what every point keeps for itself, so that the mapping exists
 SCALE = 7  # neighbor whose distance is the local scale
 
 
-def triangles(S):
+def triangles(S: Graph) -> Graph:
     r"""Weigh edges by the neighbors that their ends have in common.
 
     Returns the weights :math:`s_{ij} \sqrt{(S^2)_{ij}}` on the pattern of S, with a
@@ -25,7 +29,7 @@ def triangles(S):
     return S.supported().shifted(FAINT)
 
 
-def unit_rows(F):
+def unit_rows(F: Any) -> Any:
     """Divide the rows of an embedding by their lengths; rows of zeros stay.
 
     Inside a finished component their distances are 0 and across 2, whatever the sizes
@@ -46,7 +50,7 @@ def unit_rows(F):
     return F / xp.where(size > 0, size, xp.ones_like(size))
 
 
-def nth_cost(m, loops):
+def nth_cost(m: Any, loops: bool) -> Any:
     """Return the cost of the seventh neighbor in rows of ascending costs.
 
     Parameters
@@ -66,7 +70,7 @@ def nth_cost(m, loops):
     return xp.max(xp.where(xp.isfinite(others), others, 0.0), axis=1)
 
 
-def local_scales(costs):
+def local_scales(costs: Any) -> Any:
     """Return positive scales, distances to the seventh neighbor.
 
     Parameters
@@ -86,7 +90,7 @@ def local_scales(costs):
     return xp.where(scales > 0, scales, least)
 
 
-def dimension(m, loops):
+def dimension(m: Any, loops: bool) -> Any:
     """Return the inverse of the intrinsic dimension around each point.
 
     The likeliest value where neighbors fill the space evenly (Levina and Bickel); the

@@ -4,6 +4,8 @@ Each works on the rows of an array of costs m_ij, one row for each point and one
 for each candidate; infinity stands for no candidate.
 """
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace, device
 
@@ -11,7 +13,7 @@ TRACE = 1e-12  # of the largest weight of a row: below it there is no edge
 SAME = 1e-12  # of the largest cost of a row: below it all k + 1 nearest are duplicates
 
 
-def simplex(v):
+def simplex(v: Any) -> Any:
     r"""Project each row on the simplex, Eq. (15).
 
     The minimizer of :math:`\|s - v\|^2` over :math:`s \ge 0`, :math:`\sum_j s_j = 1` is
@@ -39,7 +41,7 @@ def simplex(v):
     return xp.clip(v - theta, 0.0, None)
 
 
-def running(v):
+def running(v: Any) -> Any:
     """Return the sums of the first entries of each row: of one, of two, ...
 
     Along the first axis of the transpose, which is the fast one on devices.
@@ -47,7 +49,7 @@ def running(v):
     return array_namespace(v).cumulative_sum(v.T, axis=0).T
 
 
-def weighted_simplex(v, w):
+def weighted_simplex(v: Any, w: Any) -> Any:
     r"""Minimize :math:`\sum_j w_j s_j^2 / 2 - v_j s_j` over each row of the simplex.
 
     The minimizer is :math:`s_j = \max(v_j - \theta, 0) / w_j`; with weights of one, the
@@ -77,7 +79,7 @@ def weighted_simplex(v, w):
     return xp.clip(v - theta, 0.0, None) / w
 
 
-def simplex_of_entries(rows, values, n):
+def simplex_of_entries(rows: Any, values: Any, n: int) -> Any:
     """Project each row on the simplex, Eq. (15), the rows given entry by entry.
 
     The entries that stay positive are found by dropping, time and again, those that
@@ -111,7 +113,7 @@ def simplex_of_entries(rows, values, n):
         kept = smaller
 
 
-def relaxed(m, alpha):
+def relaxed(m: Any, alpha: Any) -> Any:
     r"""Solve each row of the relaxed problem, Eqs. (14) and (15).
 
     The minimizer of :math:`\sum_j m_{ij} s_{ij} + \alpha \|s_i\|^2` on the simplex is
@@ -132,7 +134,7 @@ def relaxed(m, alpha):
     return simplex(-m / (2.0 * alpha))
 
 
-def largest_alpha(m, k):
+def largest_alpha(m: Any, k: int) -> Any:
     r"""Return for each row the largest alpha that gives k neighbors, Eq. (19).
 
     .. math::
@@ -160,7 +162,7 @@ def largest_alpha(m, k):
     return xp.where(same, xp.zeros_like(total), total / 2)
 
 
-def k_nearest(m, k):
+def k_nearest(m: Any, k: int) -> Any:
     r"""Return the rows with k neighbors at the largest alpha, Eq. (18).
 
     .. math:: s_{ij} = \left( \phi - \frac{m_{ij}}{2 \alpha_i} \right)_+
@@ -194,7 +196,7 @@ def k_nearest(m, k):
     return xp.where(same, alike, weights)
 
 
-def reach(m, alpha):
+def reach(m: Any, alpha: Any) -> Any:
     r"""Return for each row the cost below which a candidate gets weight, Eq. (18).
 
     The threshold is :math:`2 \alpha \phi`, which is :math:`m_{ij} + 2 \alpha s_{ij}`
@@ -218,7 +220,7 @@ def reach(m, alpha):
     return xp.max(xp.where(s > 0, m + 2.0 * alpha * s, -xp.ones_like(m)), axis=1)
 
 
-def without_traces(s):
+def without_traces(s: Any) -> Any:
     """Set weights below 1e-12 of the largest of their row to zero.
 
     What rounding leaves over would count as an edge, and join components.
@@ -238,7 +240,7 @@ def without_traces(s):
     return xp.where(s > least, s, xp.zeros_like(s))
 
 
-def first_weights(m, k):
+def first_weights(m: Any, k: int) -> Any:
     """Return the rows of the first graph: Eq. (18) without what rounding leaves over.
 
     Parameters

@@ -1,12 +1,13 @@
 """The choice of a search for neighbors: one policy of recall."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
 from bistochastic.core.jobs import workers
 from bistochastic.core.threads import forked
@@ -49,7 +50,14 @@ class Found:
     recall: float = 1.0
 
 
-def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
+def neighbors_of(
+    points: Any,
+    m: int,
+    *,
+    how: Any = "auto",
+    n_jobs: int | None = None,
+    fast: Callable[..., Any] = lambda text: text,
+) -> Any:
     """Find the m nearest other points of every point, or most of them.
 
     Parameters
@@ -73,7 +81,7 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
         The neighbors, their distances, and the recall.
     """
     n, d = points.X.shape
-    dense = points.metric in SQUARED and not issparse(points.X)
+    dense = points.metric in SQUARED and not is_sparse(points.X)
     if isinstance(how, str):
         many = how == "auto" and dense and d > FLAT and n >= MANY
         quick = n <= DEAR and available()
@@ -96,7 +104,13 @@ def neighbors_of(points, m, *, how="auto", n_jobs=None, fast=lambda text: text):
     return Found(*measured(points, columns, m), recall)
 
 
-def approximate(points, m, wanted, threads, fast=lambda text: text):
+def approximate(
+    points: Any,
+    m: int,
+    wanted: float,
+    threads: int,
+    fast: Callable[..., Any] = lambda text: text,
+) -> tuple[Any, Any]:
     """Find most of the m nearest other points of every point.
 
     By an inverted file up to 200,000 points, where faiss is installed; else by descent,
@@ -129,7 +143,7 @@ def approximate(points, m, wanted, threads, fast=lambda text: text):
     _, costs = nearest_to(points, Y, m + 1, n_jobs=threads, brute=True)
     last = costs[:, -1]  # of the m-th neighbor, the point itself being the first
 
-    def recall(found):  # others may be as near as the m-th
+    def recall(found: Any) -> Any:
         near = between(points, asked, np.maximum(found, 0)) <= last[:, None] * SAME
         return float(np.minimum((near & (found >= 0)).sum(axis=1), m).mean() / m)
 
@@ -147,7 +161,7 @@ def approximate(points, m, wanted, threads, fast=lambda text: text):
     return columns, share
 
 
-def _in_reach(X, top):
+def _in_reach(X: Any, top: Any) -> Any:
     """Return X, by a power of two so large that squares are within range of singles."""
     exponent = math.frexp(top)[1]
     return np.ldexp(X, -exponent) if abs(exponent) > REACH else X

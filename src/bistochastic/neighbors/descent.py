@@ -8,7 +8,9 @@ whose lists it stands. A tree takes about n log n steps and a round about n, wha
 the dimension is; an inverted file takes n^1.5.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +43,7 @@ class Lists:
     fresh: np.ndarray
 
     @classmethod
-    def empty(cls, n, m, kind):
+    def empty(cls, n: int, m: int, kind: Any) -> Any:
         """Return lists without a point."""
         numbers = np.int32 if n < 2**31 else np.int64
         return cls(
@@ -51,7 +53,13 @@ class Lists:
         )
 
 
-def descent(x, m, wanted, recall, fast=lambda text: text):
+def descent(
+    x: Any,
+    m: int,
+    wanted: float,
+    recall: Callable[..., Any],
+    fast: Callable[..., Any] = lambda text: text,
+) -> tuple[Any, Any]:
     """Find most of the m nearest other points of every point.
 
     Parameters
@@ -96,7 +104,7 @@ def descent(x, m, wanted, recall, fast=lambda text: text):
     return lists.columns, reached
 
 
-def leaves(x):
+def leaves(x: Any) -> Any:
     """Return the points in the order of the leaves of a tree.
 
     Parameters
@@ -115,7 +123,7 @@ def leaves(x):
     return tree.indices
 
 
-def offer_leaves(x, order, size, lists):
+def offer_leaves(x: Any, order: Any, size: int, lists: Any) -> None:
     """Offer the points of each leaf to one another.
 
     Parameters
@@ -140,7 +148,7 @@ def offer_leaves(x, order, size, lists):
         lists.fresh[rows] = best.fresh
 
 
-def standing_in(lists):
+def standing_in(lists: Any) -> tuple[Any, Any]:
     """Find lists in which each point stands.
 
     Parameters
@@ -170,7 +178,7 @@ def standing_in(lists):
     return columns, fresh
 
 
-def offer_neighbors(x, lists, back):
+def offer_neighbors(x: Any, lists: Any, back: Any) -> Any:
     """Offer each point the neighbors of its neighbors.
 
     Two points that were offered to each other in an earlier round, both steps between
@@ -210,7 +218,7 @@ def offer_neighbors(x, lists, back):
     return made
 
 
-def _best(x, rows, known, offered):
+def _best(x: Any, rows: Any, known: Any, offered: Any) -> Any:
     """Return the nearest of known and offered points, each once; fresh if offered."""
     width = known.columns.shape[1]
     gaps = x[rows][:, None, :] - x[offered]

@@ -1,13 +1,13 @@
 """Exact neighbors and squared distances, with every digit."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.core.jobs import workers
 from bistochastic.neighbors.points import SQUARED
@@ -23,7 +23,7 @@ ASKED = 500  # rows that a thread asks a tree for, at least
 LARGE = 1e150  # coordinates above it have squares that overflow
 
 
-def norm_of_costs(points):
+def norm_of_costs(points: Any) -> float:
     """Return the Frobenius norm of the squared distances of all pairs.
 
     Parameters
@@ -37,7 +37,7 @@ def norm_of_costs(points):
         The root of the sum of d_ij^2 over all i and j.
     """
     X = points.X
-    if points.metric not in SQUARED or issparse(X) or X.shape[1] > MOMENTS:
+    if points.metric not in SQUARED or is_sparse(X) or X.shape[1] > MOMENTS:
         return _norm_by_chunks(points)
     xp = array_namespace(X)
     mean = xp.mean(X, axis=0)
@@ -45,7 +45,7 @@ def norm_of_costs(points):
     return norm_of_moments(X.shape[0], top, moments(X, mean, top or 1.0))
 
 
-def moments(X, mean, top):
+def moments(X: Any, mean: Any, top: float) -> Any:
     """Return the sums over points that the norm of all squared distances is made of.
 
     Parameters
@@ -68,7 +68,7 @@ def moments(X, mean, top):
     return xp.sum(squares), xp.vecdot(squares, squares), Y.T @ Y
 
 
-def norm_of_moments(n, top, sums):
+def norm_of_moments(n: int, top: float, sums: Any) -> float:
     """Return the root of the sum of |y_i - y_j|^4, the mean of y being zero.
 
     Parameters
@@ -90,7 +90,7 @@ def norm_of_moments(n, top, sums):
     return float(top**2 * np.sqrt(total))
 
 
-def _norm_by_chunks(points):
+def _norm_by_chunks(points: Any) -> Any:
     """Return the same for any metric, some rows at a time."""
     from sklearn.metrics import pairwise_distances_chunked
 
@@ -104,7 +104,7 @@ def _norm_by_chunks(points):
     return float(top * np.linalg.norm(np.array(norms) / top))
 
 
-def squared_distances(points):
+def squared_distances(points: Any) -> Any:
     """Return the squared distances of all pairs, Eq. (6).
 
     Parameters
@@ -135,7 +135,7 @@ def squared_distances(points):
     return _in_range(D, points)
 
 
-def nearest(points, m, *, n_jobs=None):
+def nearest(points: Any, m: int, *, n_jobs: int | None = None) -> tuple[Any, Any]:
     """Find the m nearest other points of every point.
 
     Parameters
@@ -161,7 +161,9 @@ def nearest(points, m, *, n_jobs=None):
     return columns[~own].reshape(n, m), costs[~own].reshape(n, m)
 
 
-def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
+def nearest_to(
+    points: Any, Y: Any, m: int, *, n_jobs: int | None = None, brute: bool = False
+) -> tuple[Any, Any]:
     """Find the m points nearest to each row of Y.
 
     Parameters
@@ -189,7 +191,7 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     X, metric = points.X, points.metric
     by_coordinates = metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
-    if by_coordinates and not issparse(X) and X.shape[1] <= FLAT and not brute:
+    if by_coordinates and not is_sparse(X) and X.shape[1] <= FLAT and not brute:
         threads = workers(-1 if n_jobs is None else n_jobs)
         distances, columns = _by_tree(X, Y, width, threads)
         _in_range(distances, points)
@@ -227,7 +229,7 @@ def nearest_to(points, Y, m, *, n_jobs=None, brute=False):
     return columns.astype(kind), _in_range(costs, points)
 
 
-def _by_tree(X, Y, width, threads):
+def _by_tree(X: Any, Y: Any, width: Any, threads: Any) -> Any:
     """Find the nearest of few dimensions by a tree.
 
     SciPy's own threads go on after an interrupt, with arrays that are gone, and end the
@@ -241,7 +243,7 @@ def _by_tree(X, Y, width, threads):
     distances = np.empty((Y.shape[0], width))
     columns = np.empty((Y.shape[0], width), dtype=np.intp)
 
-    def ask(rows):
+    def ask(rows: Any) -> None:
         distances[rows], columns[rows] = tree.query(Y[rows], ranks)
 
     step = max(ASKED, -(-Y.shape[0] // (4 * threads)))
@@ -254,7 +256,7 @@ def _by_tree(X, Y, width, threads):
     return distances, columns
 
 
-def measured(points, columns, m):
+def measured(points: Any, columns: Any, m: int) -> tuple[Any, Any]:
     """Measure the distances of given neighbors, and keep the nearest in order.
 
     Parameters
@@ -285,7 +287,7 @@ def measured(points, columns, m):
     return kept, _in_range(costs, points)
 
 
-def between(points, rows, columns):
+def between(points: Any, rows: Any, columns: Any) -> Any:
     """Return the squared distances of some points to others, one row for each.
 
     Parameters
@@ -307,13 +309,13 @@ def between(points, rows, columns):
     return found.reshape(columns.shape)
 
 
-def _sizes(X):
+def _sizes(X: Any) -> Any:
     from sklearn.utils.extmath import row_norms
 
     return row_norms(X, squared=True)
 
 
-def _one_by_one(points, Y, m, size=1 << 21):
+def _one_by_one(points: Any, Y: Any, m: int, size: Any = 1 << 21) -> Any:
     """Find the m points nearest to each row of Y slowly: no rounding, ties in order."""
     from sklearn.metrics import pairwise_distances
 
@@ -321,7 +323,7 @@ def _one_by_one(points, Y, m, size=1 << 21):
     columns = np.empty((Y.shape[0], m), dtype=np.intp)
     costs = np.empty((Y.shape[0], m))
     step = max(1, size // X.shape[0])
-    dense = issparse(X) and by_coordinates
+    dense = is_sparse(X) and by_coordinates
     if dense and X.shape[0] * X.shape[1] > LARGEST:
         raise InputError(
             "The rows of X are so long, beside their distances, that no digits of the "
@@ -340,13 +342,13 @@ def _one_by_one(points, Y, m, size=1 << 21):
     return columns, costs
 
 
-def _between(Y, i, X, j, size=1 << 21):
+def _between(Y: Any, i: Any, X: Any, j: Any, size: Any = 1 << 21) -> Any:
     """Return |y_i - x_j|^2 for pairs of rows, by differences, a tile at a time."""
     out = np.empty(i.size)
     step = max(1, size // X.shape[1])
     for a in range(0, i.size, step):
         here, there = Y[i[a : a + step]], X[j[a : a + step]]
-        if issparse(here):
+        if is_sparse(here):
             gap = here - there
             out[a : a + step] = np.asarray(gap.power(2).sum(axis=1)).ravel()
         else:
@@ -355,7 +357,7 @@ def _between(Y, i, X, j, size=1 << 21):
     return out
 
 
-def _in_range(costs, points):
+def _in_range(costs: Any, points: Any) -> Any:
     if np.isfinite(costs).all():
         return costs
     if points.metric in SQUARED:

@@ -1,7 +1,9 @@
 """Most of the nearest neighbors by an inverted file of faiss."""
 
 import math
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +13,14 @@ TRAINED = 40  # points a list that its center is trained with
 MOST = 256  # lists looked at, at most
 
 
-def available():
+def available() -> Any:
     """Tell whether faiss is installed."""
     return find_spec("faiss") is not None
 
 
-def inverted_file(x, m, wanted, threads, asked, recall):
+def inverted_file(
+    x: Any, m: int, wanted: float, threads: int, asked: Any, recall: Callable[..., Any]
+) -> tuple[Any, Any]:
     """Find most of the m nearest other points of every point, by faiss.
 
     Points lie in lists around centers, and only the lists nearest to a point are looked
@@ -75,7 +79,7 @@ def inverted_file(x, m, wanted, threads, asked, recall):
     return without_itself(columns, np.arange(n)), share
 
 
-def without_itself(columns, rows):
+def without_itself(columns: Any, rows: Any) -> Any:
     """Leave out the point itself; where it was not found, the last."""
     own = columns == rows[:, None]
     own[~own.any(axis=1), -1] = True

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, listed, several
 
 TILE = 1 << 22  # entries copied in one go
@@ -35,15 +36,15 @@ class Points:
     center: Any
 
     @classmethod
-    def of(cls, X, metric):
+    def of(cls, X: Any, metric: Any) -> Any:
         """Center or normalize the rows of X as the metric allows."""
-        if issparse(X):
+        if is_sparse(X):
             _check_sparse(metric)
         if metric == "cosine":
             return cls(_unit_rows(X), metric, 0.0)
-        if callable(metric) and not issparse(X):
+        if callable(metric) and not is_sparse(X):
             _check_distance(X, metric)
-        if metric in SQUARED and not issparse(X):
+        if metric in SQUARED and not is_sparse(X):
             middle = X.shape[0] // 2
             center = np.concatenate(  # medians that are values
                 [np.partition(X[:, s], middle, axis=0)[middle] for s in by_columns(X)]
@@ -57,21 +58,21 @@ class Points:
             return cls(X, metric, center)
         return cls(_as_wanted(X, metric), metric, 0.0)
 
-    def at(self, rows):
+    def at(self, rows: Any) -> Any:
         """Return some of the points."""
         return replace(self, X=self.X[rows])
 
-    def host(self):
+    def host(self) -> Any:
         """Return the points on the CPU."""
         return self
 
-    def stored(self, X):
+    def stored(self, X: Any) -> Any:
         """Return other rows, dense or sparse, stored as these are."""
-        if issparse(self.X) == issparse(X):
+        if is_sparse(self.X) == is_sparse(X):
             return X
-        return csr_array(X) if issparse(self.X) else X.toarray()
+        return csr_array(X) if is_sparse(self.X) else X.toarray()
 
-    def like(self, X):
+    def like(self, X: Any) -> Any:
         """Make other rows, stored as these are, ready in the same way."""
         if self.metric == "cosine":
             return _unit_rows(X)
@@ -80,24 +81,24 @@ class Points:
         return _as_wanted(X, self.metric)
 
 
-def by_columns(X):
+def by_columns(X: Any) -> Any:
     """Yield slices of columns, so many that a copy of them is small."""
     step = max(1, TILE // X.shape[0])
     return (slice(at, at + step) for at in range(0, X.shape[1], step))
 
 
-def _as_wanted(X, metric):
+def _as_wanted(X: Any, metric: Any) -> Any:
     """Return truth values for the metrics that compare such."""
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     return X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
 
-def _unit_rows(X):
+def _unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     largest = abs(X).max(axis=1)
-    largest = largest.toarray().ravel() if issparse(largest) else largest
+    largest = largest.toarray().ravel() if is_sparse(largest) else largest
     zero = np.flatnonzero(largest == 0)
     if zero.size:
         raise InputError(
@@ -106,11 +107,11 @@ def _unit_rows(X):
         )
     scale = 1.0 / np.maximum(largest, SMALLEST)  # squares neither overflow nor vanish
     return normalize(
-        X.multiply(scale[:, None]).tocsr() if issparse(X) else X * scale[:, None]
+        X.multiply(scale[:, None]).tocsr() if is_sparse(X) else X * scale[:, None]
     )
 
 
-def _check_sparse(metric):
+def _check_sparse(metric: Any) -> None:
     """Refuse a metric that cannot compare sparse rows."""
     from sklearn.neighbors import VALID_METRICS_SPARSE
 
@@ -122,7 +123,7 @@ def _check_sparse(metric):
         )
 
 
-def _check_distance(X, metric):
+def _check_distance(X: Any, metric: Any) -> None:
     """Refuse a function that, by four pairs, is no distance."""
     n = X.shape[0]
     for i, j in ((0, n - 1), (0, n // 2), (n // 2, n - 1), (0, 0)):

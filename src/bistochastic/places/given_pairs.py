@@ -1,10 +1,14 @@
 """From given distances or affinities to the costs of candidates."""
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, NotSymmetricError
+from bistochastic.core.protocols import Costs
 from bistochastic.graph.components import components
 from bistochastic.places.parts import affinity_parts, parts
 from bistochastic.places.tables import DenseCosts, TableCosts
@@ -12,7 +16,7 @@ from bistochastic.places.tables import DenseCosts, TableCosts
 ZERO = 1e-6  # of the largest distance: what a diagonal of zeros may be off
 
 
-def of_distances(D, *, loops):
+def of_distances(D: Any, *, loops: bool) -> Any:
     """Take a square array of distances; they are squared.
 
     Parameters
@@ -47,14 +51,14 @@ def of_distances(D, *, loops):
     return all_pairs(made, loops)
 
 
-def squares(D):
+def squares(D: Any) -> Any:
     """Return the squared distances of a checked array, with a diagonal of zeros."""
     made = squared(D / 2 + D.T / 2)
     np.fill_diagonal(made, 0.0)
     return made
 
 
-def of_table(D, *, loops):
+def of_table(D: Any, *, loops: bool) -> Any:
     """Take a sparse matrix of distances: row i lists the candidates of i.
 
     Parameters
@@ -92,7 +96,7 @@ def of_table(D, *, loops):
     return TableCosts(parts(i[order], j[order], costs[order], n, loops), n)
 
 
-def of_affinities(A, *, loops):
+def of_affinities(A: Any, *, loops: bool) -> Any:
     """Take a doubly stochastic graph: the costs whose rows, at first, are its own.
 
     With :math:`d_{ij} = -a_{ij}` on the pattern of A and alpha = 1/2, the solution of
@@ -113,7 +117,7 @@ def of_affinities(A, *, loops):
     return TableCosts(affinity_parts(A, loops), A.shape[0])
 
 
-def fewest(X, *, loops, pairs):
+def fewest(X: Any, *, loops: bool, pairs: bool) -> tuple[Any, Any]:
     """Find the point with the fewest candidates.
 
     Parameters
@@ -133,7 +137,7 @@ def fewest(X, *, loops, pairs):
         Which one.
     """
     n = X.shape[0]
-    if not (pairs and issparse(X)):
+    if not (pairs and is_sparse(X)):
         return n - 1 + loops, 0
     X = csr_array(X)
     rows = np.repeat(np.arange(n), np.diff(X.indptr))
@@ -142,7 +146,7 @@ def fewest(X, *, loops, pairs):
     return int(others[row]) + loops, row
 
 
-def distinct(costs):
+def distinct(costs: Costs) -> int:
     """Return how many points there are if duplicates, at cost 0, count once.
 
     Parameters
@@ -158,11 +162,11 @@ def distinct(costs):
     return components(costs.weigh(_equal).symmetrized())[0]
 
 
-def _equal(m):
+def _equal(m: Any) -> Any:
     return array_namespace(m).astype(m == 0, m.dtype)
 
 
-def all_pairs(D, loops):
+def all_pairs(D: Any, loops: bool) -> Any:
     """Return squared distances of all pairs as costs; D is overwritten.
 
     Parameters
@@ -182,7 +186,7 @@ def all_pairs(D, loops):
     return DenseCosts(D)
 
 
-def squared(distances):
+def squared(distances: Any) -> Any:
     """Return the squares of distances, or say that they overflow."""
     with np.errstate(over="ignore"):
         squares = distances**2

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import (
     InputError,
     InputTypeError,
@@ -75,7 +75,7 @@ class Held:
     vector: Callable[[Any], Any] = lambda v: v
 
 
-def hold(S, wanted=DEFAULT):
+def hold(S: Any, wanted: Any = DEFAULT) -> Any:
     """Put a symmetric matrix of any kind into the holder that fits.
 
     Parameters
@@ -91,7 +91,7 @@ def hold(S, wanted=DEFAULT):
         The holder and the way back.
     """
     name = wanted.name
-    if issparse(S):
+    if is_sparse(S):
         return _hold_sparse(S, wanted)
     if is_torch_array(S):
         return _hold_tensor(S, wanted)
@@ -109,7 +109,7 @@ def hold(S, wanted=DEFAULT):
     return _hold_dense(array, wanted, lambda M: M)
 
 
-def _array(S, name):
+def _array(S: Any, name: str) -> Any:
     try:
         array = np.asarray(S)
     except ValueError:
@@ -122,7 +122,7 @@ def _array(S, name):
     return array
 
 
-def _hold_frame(S, wanted):
+def _hold_frame(S: Any, wanted: Any) -> Any:
     if not S.index.equals(S.columns):
         name = wanted.name
         raise InputError(
@@ -135,7 +135,7 @@ def _hold_frame(S, wanted):
     )
 
 
-def _hold_dense(S, wanted, restore):
+def _hold_dense(S: Any, wanted: Any, restore: Any) -> Any:
     _check_shape(S.shape, wanted.name)
     xp = array_namespace(S)
     bits = _bits(S.dtype, xp, wanted.name)
@@ -154,27 +154,27 @@ def _hold_dense(S, wanted, restore):
         unit = _unit(float(xp.min(xp.where(S > 0, S, hi))), hi)
         S = S / unit / unit
 
-    def back(M):
-        M = M.toarray() if issparse(M) else M
+    def back(M: Any) -> Any:
+        M = M.toarray() if is_sparse(M) else M
         return restore(xp.astype(M, given, copy=False))
 
     return Held(Dense(S), back, bits, unit)
 
 
-def _hold_sparse(S, wanted):
+def _hold_sparse(S: Any, wanted: Any) -> Any:
     _check_shape(S.shape, wanted.name)
     bits = _bits(S.dtype, np, wanted.name)
     held, unit = _checked_csr(S, bits, wanted)
     dtype = np.float32 if bits == 32 else np.float64
 
-    def restore(M):
+    def restore(M: Any) -> Any:
         shared = np.may_share_memory(M.indices, held.indices)
         return type(S)((M.copy() if shared else M).astype(dtype, copy=False))
 
     return Held(Csr(held), restore, bits, unit)
 
 
-def _hold_tensor(S, wanted):
+def _hold_tensor(S: Any, wanted: Any) -> Any:
     import torch
 
     name = wanted.name
@@ -209,7 +209,7 @@ def _hold_tensor(S, wanted):
         held, unit = _checked_csr(to_scipy(S), bits, wanted)
         held = from_scipy(held, S.device, S.dtype)
 
-    def restore(M):
+    def restore(M: Any) -> Any:
         made = indexed(M.to(dtype), index)
         shared = made.col_indices().data_ptr() in (
             part.col_indices().data_ptr() for part in (S, held)
@@ -219,7 +219,7 @@ def _hold_tensor(S, wanted):
     return Held(TorchCsr(held), restore, bits, unit)
 
 
-def _hold_distributed(S, wanted):
+def _hold_distributed(S: Any, wanted: Any) -> Any:
     from bistochastic.places.dask_workers.given_graphs import (
         given_back,
         given_back_vector,
@@ -246,7 +246,8 @@ def _hold_distributed(S, wanted):
     unit = 1.0 if wanted.signed or hi < lo or within else _unit(lo, hi)
     graph = symmetric(found, ROUNDING[bits], unit)
     if isinstance(graph, tuple):
-        _refuse(*graph, ROUNDING[bits], wanted)
+        i, j, here, there = graph
+        _refuse(i, j, here, there, ROUNDING[bits], wanted)
     dtype = np.float32 if bits == 32 else np.float64
     return Held(
         graph,
@@ -257,7 +258,7 @@ def _hold_distributed(S, wanted):
     )
 
 
-def _checked_csr(S, bits, wanted):
+def _checked_csr(S: Any, bits: Any, wanted: Any) -> Any:
     """Return a canonical, symmetric CSR array of doubles, and its unit."""
     _check_structure(S, wanted.name)
     S = csr_array(S)  # shares what it can
@@ -277,7 +278,7 @@ def _checked_csr(S, bits, wanted):
     return S / unit / unit, unit
 
 
-def _check_structure(S, name):
+def _check_structure(S: Any, name: str) -> None:
     """Refuse indices out of bounds, which a conversion or a product would trust."""
     try:
         if hasattr(S, "check_format"):
@@ -290,7 +291,7 @@ def _check_structure(S, name):
         raise InputError(f"{name} is not a valid sparse matrix: {error}.") from None
 
 
-def _symmetric_csr(S, bits, wanted):
+def _symmetric_csr(S: Any, bits: Any, wanted: Any) -> Any:
     if mirrored(S):
         return S
     T = csr_array(S.T)
@@ -306,10 +307,12 @@ def _symmetric_csr(S, bits, wanted):
     halves = (
         csr_array((M.data / 2 + 1j, M.indices, M.indptr), shape=S.shape) for M in (S, T)
     )
-    return sum(halves).real  # the imaginary parts keep entries that add up to zero
+    return sum(
+        halves, start=0
+    ).real  # the imaginary parts keep entries that add up to zero
 
 
-def _asymmetry(S, xp):
+def _asymmetry(S: Any, xp: Any) -> Any:
     """Find the entry that differs most from its mirror, relative to its rows."""
     n = S.shape[0]
     tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
@@ -332,7 +335,9 @@ def _asymmetry(S, xp):
     return *place, worst
 
 
-def _refuse(i, j, here, there, tolerated, wanted):
+def _refuse(
+    i: int, j: int, here: float, there: float, tolerated: float, wanted: Any
+) -> None:
     S = wanted.name
     needs = f"{S} must equal" if wanted.signed else f"Theorem 2 needs {S} equal to"
     said = (
@@ -348,7 +353,7 @@ def _refuse(i, j, here, there, tolerated, wanted):
     raise NotSymmetricError(said)
 
 
-def _check_shape(shape, name):
+def _check_shape(shape: Any, name: str) -> None:
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(
             f"{name} has shape {tuple(shape)}; a square matrix of similarities is "
@@ -358,7 +363,7 @@ def _check_shape(shape, name):
         raise InputError(f"{name} is empty; at least one point is needed.")
 
 
-def _bits(dtype, xp, name):
+def _bits(dtype: Any, xp: Any, name: str) -> Any:
     """Return 32 or 64 for an element type that can be used."""
     if xp.isdtype(dtype, ("bool", "integral")):
         return 64
@@ -370,7 +375,7 @@ def _bits(dtype, xp, name):
     )
 
 
-def _check_range(values, xp, place, wanted):
+def _check_range(values: Any, xp: Any, place: Any, wanted: Any) -> Any:
     """Return the largest entry, or say which entry is not a number that will do."""
     lo, hi = float(xp.min(values)), float(xp.max(values))
     if -math.inf < lo and hi < math.inf and (wanted.signed or lo >= 0):
@@ -388,7 +393,7 @@ def _check_range(values, xp, place, wanted):
     return hi
 
 
-def _check_size(size, wanted):
+def _check_size(size: Any, wanted: Any) -> None:
     if size > LARGEST[64]:
         raise InputError(
             f"{wanted.name} has entries of size {size:.3g}, beside which row sums of "
@@ -397,7 +402,7 @@ def _check_size(size, wanted):
         )
 
 
-def _refuse_entry(place, value, what, number, wanted):
+def _refuse_entry(place: Any, value: Any, what: Any, number: Any, wanted: Any) -> None:
     cure = (
         "Replace them; entries that must stay zero are left out of a sparse matrix."
         if wanted.signed
@@ -411,11 +416,11 @@ def _refuse_entry(place, value, what, number, wanted):
     )
 
 
-def _place(S, k):
+def _place(S: Any, k: int) -> Any:
     return int(np.searchsorted(S.indptr, k, side="right")) - 1, int(S.indices[k])
 
 
-def _unit(lo, hi):
+def _unit(lo: Any, hi: Any) -> Any:
     """Return the power of two that puts the entries around 1."""
     if math.log2(hi) - math.log2(lo) > FARTHEST:
         raise InputError(

@@ -1,15 +1,18 @@
 """Algorithm 1: D1 and D2 in turn."""
 
+from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 from array_api_compat import array_namespace
 
+from bistochastic.core.protocols import Graph
 from bistochastic.scaling.residual import worst_of
 
 LOOK = 10  # passes from one look at the row sums to the next
 
 
-def alternating(S, u, m=1.0):
+def alternating(S: Graph, u: Any, m: float = 1.0) -> Iterator[Any]:
     """Yield the diagonals of Algorithm 1, one per pass of its while loop.
 
     The pair converges whenever S has support, at the rate of the second largest

@@ -16,7 +16,7 @@ Eq. (26)), the squared norm :math:`\varphi(t) = \max(t, 0)` (projection).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -58,7 +58,7 @@ class Work:
 
     left: float = math.inf
 
-    def bounds(self, steps):
+    def bounds(self, steps: Any) -> Iterator[Any]:
         """Yield the iterates of a run until the work is done, at least one."""
         for step in steps:
             yield step
@@ -89,7 +89,9 @@ class Link:
     damped: Callable[[Any, Any, Any], Any] | None = None
 
 
-def path(K, link, omega, m=1.0, *, tol, max_iter):
+def path(
+    K: Scores, link: Any, omega: float, m: float = 1.0, *, tol: float, max_iter: int
+) -> Any:
     """Find the potential by a path of growing omega, the last as asked for.
 
     For small omega the plan is spread out and Newton's method finds it from
@@ -148,7 +150,7 @@ def path(K, link, omega, m=1.0, *, tol, max_iter):
     return Run(done.value, done.status, n_iter + done.n_iter, done.residuals)
 
 
-def _moved(plan, a, growth, m):
+def _moved(plan: Any, a: Any, growth: Any, m: Any) -> Any:
     """Return the potential for a larger omega: grown with it, or as it was.
 
     Where the scores that count are still small beside the potential, it stays; after
@@ -162,7 +164,15 @@ def _moved(plan, a, growth, m):
     return growth * a
 
 
-def newton(K, link, omega, a, m=1.0, tol=0.0, work=None):
+def newton(
+    K: Scores,
+    link: Any,
+    omega: float,
+    a: Any,
+    m: float = 1.0,
+    tol: float = 0.0,
+    work: Any = None,
+) -> Iterator[Any]:
     """Yield the Newton iterates for the potential a.
 
     The gradient of psi is r - m with the row sums r of the plan; its generalized
@@ -221,7 +231,9 @@ def newton(K, link, omega, a, m=1.0, tol=0.0, work=None):
         stuck = last == step == 0.0
 
 
-def _search(plan, link, a, P, r, direction, m):
+def _search(
+    plan: Any, link: Any, a: Any, P: Any, r: Any, direction: Any, m: Any
+) -> Any:
     """Halve the Newton step until psi falls and no row is zero; return it too."""
     xp = array_namespace(a)
     size = float(xp.sum(r)) * (1.0 + float(xp.max(xp.abs(a))))
@@ -243,7 +255,7 @@ def _search(plan, link, a, P, r, direction, m):
     return a, P, r, 0.0
 
 
-def _plan(K, link, omega, work, a):
+def _plan(K: Any, link: Any, omega: float, work: Any, a: Any) -> Any:
     """Return the plan and its row sums."""
     K.n_products += 1
     work.left -= PASS

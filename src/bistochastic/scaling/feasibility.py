@@ -7,7 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.errors import SupportError
-from bistochastic.core.protocols import Graph
+from bistochastic.core.protocols import Graph, Scores
 from bistochastic.scaling.support import SupportReport, analyze
 
 SHIFT = 0.1  # of the mean row sum, what "regularize" adds to the diagonal
@@ -34,13 +34,13 @@ class Scalable:
         What was added to the diagonal.
     """
 
-    graph: Graph
+    graph: Any
     kept: Any
     report: SupportReport
     shift: float = 0.0
 
 
-def support(S):
+def support(S: Graph) -> Any:
     """Diagnose a graph, by Theorem 2 alone where its diagonal is positive.
 
     Parameters
@@ -59,7 +59,7 @@ def support(S):
     return analyze(S.pattern(), S.fast)
 
 
-def reachable(K, *, prune=False, advice=PRUNE):
+def reachable(K: Scores, *, prune: bool = False, advice: str | None = PRUNE) -> Any:
     """Diagnose the pattern of scores; with support, some plan lies on it.
 
     Parameters
@@ -92,7 +92,9 @@ def reachable(K, *, prune=False, advice=PRUNE):
     return Scalable(K.cut(report.row_blocks, report.column_blocks), kept, report)
 
 
-def scalable(S, unsupported, *, equal_marginals=True, limit=False):
+def scalable(
+    S: Graph, unsupported: str, *, equal_marginals: bool = True, limit: bool = False
+) -> Any:
     """Diagnose a graph and raise, prune or regularize where it has no scaling.
 
     Parameters

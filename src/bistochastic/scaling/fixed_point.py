@@ -1,11 +1,15 @@
 """Corollary 2 as printed, and its damped form, the degree iteration of Eq. (2)."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from array_api_compat import array_namespace
 
+from bistochastic.core.protocols import Graph
 from bistochastic.scaling.residual import worst_of
 
 
-def fixed_point(S, u, m=1.0):
+def fixed_point(S: Graph, u: Any, m: float = 1.0) -> Iterator[Any]:
     r"""Yield the iterates :math:`u \leftarrow 1 / (S u)` of Corollary 2.
 
     The corollary supposes that they converge. In general they do not: on each
@@ -32,7 +36,7 @@ def fixed_point(S, u, m=1.0):
         u = m / v
 
 
-def damped(S, u, m=1.0):
+def damped(S: Graph, u: Any, m: float = 1.0) -> Iterator[Any]:
     r"""Yield the iterates :math:`u \leftarrow \sqrt{u / (S u)}`.
 
     This is the degree iteration :math:`K \leftarrow D^{-1/2} K D^{-1/2}`,
@@ -64,7 +68,7 @@ def damped(S, u, m=1.0):
         u = damped_step(u, r, m)
 
 
-def damped_step(u, r, m):
+def damped_step(u: Any, r: Any, m: Any) -> Any:
     """Return sqrt(m u / (S u)), as u / sqrt(r / m): u / (S u) may overflow.
 
     Parameters

@@ -6,6 +6,7 @@ S nearest to :math:`K = -M / (2 \alpha)`, the problem that Zass and Shashua (200
 for a kernel K.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.errors import InputError, several
+from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.result import Result
 from bistochastic.core.run import Status, run
 from bistochastic.scaling.dual import Link, path
@@ -80,14 +82,14 @@ class ProjectionResult(Result):
     support: SupportReport
     dropped: np.ndarray
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"ProjectionResult({self._kind(self.matrix)}, "
             f"{self.status.name}, residual={self.residual:.1e}, gap={self.gap:.1e}, "
             f"n_iter={self.n_iter})"
         )
 
-    def __str__(self):
+    def __str__(self) -> Any:
         """Say in sentences how it went."""
         iterates = several(self.n_iter, "iterate")
         return self._told(f", duality gap {self.gap:.1e}, after {iterates}")
@@ -100,7 +102,7 @@ QUADRATIC = Link(
 )
 
 
-def nearest(K, *, tol, max_iter=MOST["newton"]):
+def nearest(K: Scores, *, tol: float, max_iter: int = MOST["newton"]) -> Any:
     r"""Find the potential of the matrix nearest to K, by semismooth Newton steps.
 
     The conditions of Karush, Kuhn and Tucker say
@@ -138,7 +140,7 @@ def nearest(K, *, tol, max_iter=MOST["newton"]):
     return path(K, QUADRATIC, 1.0, tol=tol, max_iter=max_iter)
 
 
-def published(K, *, tol, max_iter=None):
+def published(K: Scores, *, tol: float, max_iter: int | None = None) -> Any:
     """Run the iteration of Zass and Shashua (2006).
 
     Parameters
@@ -164,7 +166,7 @@ def published(K, *, tol, max_iter=None):
     return run(alternating(K), tol=tol, max_iter=max_iter)
 
 
-def alternating(K):
+def alternating(K: Scores) -> Iterator[Any]:
     r"""Yield the iterates of Zass and Shashua (2006).
 
     In turn, F is projected on the matrices with row sums one, which on a full
@@ -197,7 +199,7 @@ def alternating(K):
         yield F, worst(r)
 
 
-def duality_gap(F, K, a):
+def duality_gap(F: Graph, K: Scores, a: Any) -> float:
     r"""Return how much farther F is from K than the dual problem at a allows.
 
     Parameters

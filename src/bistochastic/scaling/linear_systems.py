@@ -1,5 +1,7 @@
 """The linear systems of Newton's method, by conjugate gradients or factorization."""
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import csc_array, diags_array
@@ -7,6 +9,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.protocols import Graph
 
 MOST_PRODUCTS = 1000  # in one run of conjugate gradients
 SMALL = 2000  # rows up to which any fill is affordable
@@ -32,12 +35,12 @@ class NewtonSystem:
         Whether the last system was, or was tried to be.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.factorized = False
         self._hard = False
         self._affordable = True
 
-    def solve(self, S, u, r, b, accuracy):
+    def solve(self, S: Graph, u: Any, r: Any, b: Any, accuracy: float) -> Any:
         """Return the solution, or the best that conjugate gradients came to.
 
         Parameters
@@ -66,14 +69,16 @@ class NewtonSystem:
             return y
         return x
 
-    def _factorized(self, S, u, r, b):
+    def _factorized(self, S: Any, u: Any, r: Any, b: Any) -> Any:
         self.factorized = self.factorized or self._affordable
         x = factorized(S, u, r, b) if self._affordable else None
         self._affordable = x is not None  # if not, do not try again in this run
         return x
 
 
-def conjugate_gradients(S, u, r, b, accuracy, limit):
+def conjugate_gradients(
+    S: Graph, u: Any, r: Any, b: Any, accuracy: float, limit: int
+) -> Any:
     """Solve (diag(r) + diag(u) S diag(u)) x = b, preconditioned by diag(r).
 
     Parameters
@@ -118,7 +123,7 @@ def conjugate_gradients(S, u, r, b, accuracy, limit):
     return x
 
 
-def factorized(S, u, r, b):
+def factorized(S: Graph, u: Any, r: Any, b: Any) -> Any:
     """Solve (diag(r) + diag(u) S diag(u)) x = b by a sparse factorization.
 
     Parameters
@@ -155,7 +160,7 @@ def factorized(S, u, r, b):
     return S.vector(x) if np.isfinite(x).all() else None
 
 
-def _work(P):
+def _work(P: Any) -> Any:
     """Bound the operations of a factorization, by the envelope of one good order."""
     order = reverse_cuthill_mckee(P, symmetric_mode=True)
     place = np.empty_like(order)

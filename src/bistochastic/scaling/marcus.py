@@ -1,12 +1,14 @@
 """The Marcus mapping M(S) = DSD of Eq. (1), Theorem 2 and Eq. (17), by any method."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bistochastic.core.errors import several
+from bistochastic.core.protocols import Graph
 from bistochastic.core.result import Result
 from bistochastic.core.run import Run, Status, run
 from bistochastic.scaling.alternating import alternating
@@ -81,7 +83,7 @@ class MarcusResult(Result):
     dropped: np.ndarray
     shift: float
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"MarcusResult({self._kind(self.matrix)}, "
             f"{self.status.name}, residual={self.residual:.1e}, n_iter={self.n_iter}, "
@@ -89,13 +91,21 @@ class MarcusResult(Result):
             f"{several(self.dropped.size, 'row')} dropped, shift={self.shift:.3g})"
         )
 
-    def __str__(self):
+    def __str__(self) -> Any:
         """Say in sentences how it went."""
         products = several(self.n_products, "product")
         return self._told(f" after {products}", self.shift)
 
 
-def marcus(S, u=None, m=1.0, *, method, tol, max_iter=None):
+def marcus(
+    S: Graph,
+    u: Any = None,
+    m: float = 1.0,
+    *,
+    method: str,
+    tol: float,
+    max_iter: int | None = None,
+) -> Any:
     """Find the diagonal u of D with DSD 1 = m, Eq. (1).
 
     A start is a hint: where it does not lead to the solution, for it leaves the range
@@ -123,7 +133,7 @@ def marcus(S, u=None, m=1.0, *, method, tol, max_iter=None):
     """
     limit, patience = LIMITS[method]
 
-    def begun(u, limit):
+    def begun(u: Any, limit: int) -> Any:
         steps = {
             "auto": lambda: auto(S, u, m, tol),
             "newton": lambda: newton(S, u, m, tol),
@@ -143,7 +153,7 @@ def marcus(S, u=None, m=1.0, *, method, tol, max_iter=None):
     return Run(best.value, best.status, done.n_iter + again.n_iter, best.residuals)
 
 
-def auto(S, u, m, tol):
+def auto(S: Graph, u: Any, m: Any, tol: float) -> Iterator[Any]:
     """Yield damped iterates while these get there soon, then those of Newton.
 
     The damped map contracts by a constant factor in the end, so two residuals in
@@ -178,7 +188,7 @@ def auto(S, u, m, tol):
             yield from newton(S, u, m, tol)
 
 
-def _left(errors, tol):
+def _left(errors: Any, tol: float) -> Any:
     """Estimate how many more steps a linearly converging run needs."""
     last, error = errors[-2:]
     if not 0 < tol < error < last:

@@ -3,10 +3,12 @@
 Both functions are written in plain loops, to be compiled as they stand.
 """
 
+from typing import Any
+
 import numpy as np
 
 
-def greedy_matching(indptr, indices, looped):
+def greedy_matching(indptr: Any, indices: Any, looped: Any) -> Any:
     """Match most rows of a symmetric pattern, in pairs, by the rule of Karp and Sipser.
 
     A row with a positive diagonal entry keeps its own column. The others pair up,
@@ -67,7 +69,7 @@ def greedy_matching(indptr, indices, looped):
     return mate
 
 
-def maximum_matching(indptr, indices, start):
+def maximum_matching(indptr: Any, indices: Any, start: Any) -> tuple[Any, Any]:
     """Match as many rows as possible with columns that they have entries in.
 
     The method of Hopcroft and Karp: shortest augmenting paths, all of one length at

@@ -1,7 +1,11 @@
 """Newton's method for the diagonal D of Theorem 2, in log u."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from array_api_compat import array_namespace
 
+from bistochastic.core.protocols import Graph
 from bistochastic.scaling.fixed_point import damped_step
 from bistochastic.scaling.linear_systems import NewtonSystem
 from bistochastic.scaling.residual import worst_of
@@ -12,7 +16,7 @@ LOOSEST, TIGHTEST = 0.25, 1e-3  # relative accuracy of the linear systems
 MOST_HALVINGS = 12
 
 
-def newton(S, u, m=1.0, tol=0.0):
+def newton(S: Graph, u: Any, m: float = 1.0, tol: float = 0.0) -> Iterator[Any]:
     r"""Yield the Newton iterates for the convex potential of the Marcus mapping.
 
     With :math:`u = e^f` the diagonal D of Theorem 2 minimizes
@@ -63,12 +67,12 @@ def newton(S, u, m=1.0, tol=0.0):
         u, r, judged = _search(S, u, r, direction, m)
 
 
-def _judged(u, r, m):
+def _judged(u: Any, r: Any, m: Any) -> Any:
     """Return the largest error of row sums, and the sum of the squared ones."""
     return worst_of(u, r, m), array_namespace(r).sum((r - m) ** 2)
 
 
-def _search(S, u, r, direction, m):
+def _search(S: Any, u: Any, r: Any, direction: Any, m: Any) -> Any:
     """Halve the Newton step until the potential falls; damped step if it never does.
 
     No figure is looked at before all are asked for: on a cluster that is one wait.

@@ -1,11 +1,12 @@
 """How far row sums are from what they should be."""
 
 import math
+from typing import Any
 
 from array_api_compat import array_namespace
 
 
-def worst(row_sums, m=1.0):
+def worst(row_sums: Any, m: float = 1.0) -> Any:
     """Return the largest relative error of `row_sums` against the marginals `m`.
 
     Parameters
@@ -25,7 +26,7 @@ def worst(row_sums, m=1.0):
     return xp.maximum(xp.max(ratio) - 1.0, 1.0 - xp.min(ratio))
 
 
-def worst_of(u, row_sums, m=1.0):
+def worst_of(u: Any, row_sums: Any, m: float = 1.0) -> Any:
     """Return the largest error of the row sums of DSD; infinite where D is of no use.
 
     Towards marginals that are out of reach u grows for ever, until u_i u_j overflows.

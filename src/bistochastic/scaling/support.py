@@ -1,6 +1,8 @@
 """Support and total support: Definition 1, Theorem 1, Corollary 1, Eqs. (3)-(5)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,7 +14,7 @@ from bistochastic.scaling.matching import greedy_matching, maximum_matching
 _MANY = "positive entries"
 
 
-def _none():
+def _none() -> Any:
     return np.empty(0, dtype=np.intp)
 
 
@@ -59,14 +61,14 @@ class SupportReport:
     row_blocks: np.ndarray | None = None
     column_blocks: np.ndarray | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"SupportReport(kind={self.kind!r}, {self.zero_rows.size:,} zero rows, "
             f"{self.crowded.size:,} crowded rows, {self.unsupported[0].size:,} "
             "unsupported entries)"
         )
 
-    def __str__(self):
+    def __str__(self) -> Any:
         """Say what was found, in sentences a person can act on."""
         if self.kind == "total":
             return (
@@ -98,7 +100,7 @@ class SupportReport:
         return said
 
 
-def analyze(pattern, fast=lambda text: text):
+def analyze(pattern: Any, fast: Callable[..., Any] = lambda text: text) -> Any:
     """Find which entries of a symmetric pattern lie on a positive diagonal.
 
     Parameters
@@ -152,7 +154,7 @@ def analyze(pattern, fast=lambda text: text):
     )
 
 
-def _blocks(pattern, column_of, inside):
+def _blocks(pattern: Any, column_of: Any, inside: Any) -> Any:
     """Give numbers to the fully indecomposable blocks of rows and columns.
 
     Rows and columns that are not inside belong to no block: -1 and -2.

@@ -7,6 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.core.errors import several
+from bistochastic.core.protocols import Scores
 from bistochastic.core.result import Result
 from bistochastic.core.run import Status
 from bistochastic.scaling.dual import Link, path
@@ -75,24 +76,24 @@ class TransportResult(Result):
     shift: float
 
     @property
-    def value(self):
+    def value(self) -> Any:
         """The objective of Eq. (24): cost minus entropy over omega."""
         return self.cost - self.entropy / self.omega
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"TransportResult({self._kind(self.plan)}, "
             f"omega={self.omega:g}, cost={self.cost:.6g}, {self.status.name}, "
             f"residual={self.residual:.1e}, n_iter={self.n_iter})"
         )
 
-    def __str__(self):
+    def __str__(self) -> Any:
         """Say in sentences how it went."""
         iterates = several(self.n_iter, "iterate")
         return self._told(f" after {iterates}", self.shift)
 
 
-def _damped(a, r, m):
+def _damped(a: Any, r: Any, m: int) -> Any:
     """Return a - log(r / m) / 2, the damped map of Eq. (2) in the log domain."""
     return a - array_namespace(a).log(r / m) / 2
 
@@ -105,7 +106,14 @@ ENTROPIC = Link(
 )
 
 
-def plan(log_S, omega, m=1.0, *, tol, max_iter=None):
+def plan(
+    log_S: Scores,
+    omega: float,
+    m: float = 1.0,
+    *,
+    tol: float,
+    max_iter: int | None = None,
+) -> Any:
     r"""Find the potential of the entropic plan, Eqs. (24)-(26).
 
     By Eq. (26) the plan is :math:`P = D S^{(\omega)} D`, with the entries of S raised

@@ -1,8 +1,12 @@
 """Largest eigenvalues of a doubly stochastic graph by filtered subspace iteration."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from array_api_compat import array_namespace, device
+
+from bistochastic.core.protocols import Graph
 
 LOWEST = -0.98  # where the damped interval ends at least
 DAMPING = 30.0, 1e7  # what one filter takes off the first unwanted vector, or more
@@ -15,7 +19,9 @@ SINGLES = 1e-5  # errors from which on the filter may run in singles
 WIDEST = 1e5, 1e12  # how far it may pull columns apart, in singles and in doubles
 
 
-def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
+def filtered(
+    S: Graph, X: Any, Q: Any, wanted: int, *, aim: float = 0.0, fresh: int = 0
+) -> Iterator[Any]:
     """Yield approximations of the largest eigenpairs of S orthogonal to Q.
 
     Each round orthonormalizes the block, takes the best approximations that it holds
@@ -64,12 +70,13 @@ def filtered(S, X, Q, wanted, *, aim=0.0, fresh=0):
         damping = min(max(needed, DAMPING[0]), DAMPING[1])
         widest = WIDEST[0] if aim >= SINGLES else WIDEST[1]
         ends = float(theta[wanted - 1]), float(theta[0])
-        degree, *interval = _filter(cut, *ends, math.log(damping), math.log(widest))
-        X = polynomial(S, X, SX, *interval, degree, aim)
+        powers = math.log(damping), math.log(widest)
+        degree, center, half = _filter(cut, *ends, *powers)
+        X = polynomial(S, X, SX, center, half, degree, aim)
         fresh = 0
 
 
-def _errors(X, SX, theta, wanted):
+def _errors(X: Any, SX: Any, theta: Any, wanted: Any) -> Any:
     """Return the norms of S x - theta x, some columns at a time."""
     xp = array_namespace(X)
     errors = []
@@ -80,7 +87,7 @@ def _errors(X, SX, theta, wanted):
     return [float(error) for error in errors]  # one wait
 
 
-def _orthonormal(X, Q):
+def _orthonormal(X: Any, Q: Any) -> Any:
     """Return a basis of X without its part in Q, orthonormal to half of the digits.
 
     X is overwritten.
@@ -99,7 +106,7 @@ def _orthonormal(X, Q):
     return X
 
 
-def _whitening(G, poor):
+def _whitening(G: Any, poor: Any) -> Any:
     """Return B with B' G B = I, or None where rounding hides it.
 
     Where the smallest eigenvalue is below `poor` times the largest digits are lost.
@@ -117,7 +124,7 @@ def _whitening(G, poor):
     return V / size[:, None] / xp.sqrt(values)[None, :]
 
 
-def _ritz(X, SX, Q):
+def _ritz(X: Any, SX: Any, Q: Any) -> Any:
     """Return Ritz values of S, largest first, and how to make their vectors.
 
     X is orthonormal, and to Q, but for digits that small matrices make up for.
@@ -146,7 +153,7 @@ def _ritz(X, SX, Q):
     return xp.flip(theta), W, C @ W
 
 
-def _filter(cut, edge, top, damping, widest):
+def _filter(cut: Any, edge: Any, top: Any, damping: Any, widest: Any) -> Any:
     """Return degree, center and half width of a filter that is small on [-1, cut].
 
     `edge`, the lowest value wanted, and the logarithm of what is to be gained there set
@@ -162,7 +169,9 @@ def _filter(cut, edge, top, damping, widest):
     return max(degree, DEGREES[0]), center, half
 
 
-def polynomial(S, X, SX, center, half, degree, accuracy):
+def polynomial(
+    S: Graph, X: Any, SX: Any, center: float, half: float, degree: int, accuracy: float
+) -> Any:
     """Return T((S - center I) / half) X with T the Chebyshev polynomial, T(1) being 1.
 
     Parameters

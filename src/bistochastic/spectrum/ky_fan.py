@@ -8,6 +8,7 @@ from array_api_compat import array_namespace, device
 from scipy.linalg import LinAlgError, eigh
 
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.protocols import Graph
 from bistochastic.core.run import Status, run
 from bistochastic.graph.components import by_size
 from bistochastic.spectrum.filtered import filtered
@@ -49,12 +50,20 @@ class Embedding:
     guards: Any = None
 
     @property
-    def trace(self):
+    def trace(self) -> Any:
         """The sum of the eigenvalues, Tr(F' L F): both sides of Eq. (9)."""
         return float(np.sum(self.values))
 
 
-def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
+def ky_fan(
+    S: Graph,
+    c: int,
+    labels: Any,
+    *,
+    last: Any = None,
+    tol: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> Any:
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
     By Ky Fan's theorem, Eq. (9), these are the eigenvectors of the c smallest
@@ -128,7 +137,7 @@ def ky_fan(S, c, labels, *, last=None, tol=None, rng=None):
     return Embedding(F, values, status, products, X[:, rest:] * 1.0)
 
 
-def smoothness(S, F):
+def smoothness(S: Graph, F: Any) -> float:
     r"""Return :math:`\sum_{ij} \|f_i - f_j\|^2 s_{ij}`, by Eq. (12) 2 Tr(F' L F).
 
     Parameters
@@ -149,7 +158,7 @@ def smoothness(S, F):
     return 2.0 * float(xp.sum(rows))
 
 
-def _regular(S):
+def _regular(S: Any) -> Any:
     """Return S with loops that make all row sums one, and what it was divided by."""
     degree = S.apply(S.ones())
     xp = array_namespace(degree)
@@ -163,7 +172,7 @@ def _regular(S):
     return S.shifted(largest - degree).scaled(root * S.ones()), largest
 
 
-def _indicators(S, labels, c):
+def _indicators(S: Any, labels: Any, c: int) -> Any:
     """Return the unit vectors that are constant on one component each, at most c."""
     sizes = np.bincount(labels)
     largest = np.argsort(-sizes, kind="stable")
@@ -180,7 +189,7 @@ def _indicators(S, labels, c):
     return xp.astype(place[:, None] == numbers, place.dtype) * lengths
 
 
-def _dense(S, Q, rest):
+def _dense(S: Any, Q: Any, rest: Any) -> Any:
     """Return the largest pairs orthogonal to Q by a dense solver on the CPU."""
     A = S.entries(0.0).toarray()
     Q = on_cpu(Q)
@@ -195,5 +204,5 @@ def _dense(S, Q, rest):
     return theta[::-1], S.vector(X[:, ::-1].copy())
 
 
-def _values(Q, theta):
+def _values(Q: Any, theta: Any) -> Any:
     return np.concatenate([np.zeros(Q.shape[1]), 1.0 - on_cpu(theta)])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
-from scipy.sparse import issparse
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.protocols import Costs, Graph, Made
 from bistochastic.graph.bridges import Links
 from bistochastic.neighbors.choose import neighbors_of
@@ -57,7 +57,7 @@ class Host:
 
     def ordered(self, data: Any, metric: Any) -> tuple[Any, Any]:
         """Put neighbors close by: what a loop over edges needs is then in the cache."""
-        if metric not in SQUARED or issparse(data):
+        if metric not in SQUARED or is_sparse(data):
             return data, None
         order = leaves(data)
         return data[order], order

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
-from scipy.sparse import issparse
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import (
     DeviceMemoryError,
     InputError,
@@ -98,7 +97,7 @@ class TorchDevice:
             X = checked_tensor(X) if metric in SQUARED else check(fetched(X))
         else:
             X = check(X)
-        if metric not in SQUARED or issparse(X):
+        if metric not in SQUARED or is_sparse(X):
             return X
         X = self.array(X)
         return X if X.shape[0] >= MANY else X.double()
