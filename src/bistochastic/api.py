@@ -1,7 +1,6 @@
 """The functions that users call."""
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,26 +16,26 @@ from bistochastic.core.parameters import (
     checked_omega,
     positive,
 )
-from bistochastic.core.quiet import quietly, silent
+from bistochastic.core.protocols import Graph, Scores
+from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
-from bistochastic.places import is_collection
 from bistochastic.places.matrices import Wanted, hold
 from bistochastic.scaling import feasibility as existence
 from bistochastic.scaling import frobenius, transport
 from bistochastic.scaling.feasibility import reachable, scalable
 from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
-from bistochastic.scaling.residual import worst
+from bistochastic.scaling.support import SupportReport
 from bistochastic.scaling.transport import TransportResult
+from bistochastic.solvable import Solvable, warn
 
-TOLERANCE = {32: 1e-5, 64: 1e-10}
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
 LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
 CURES = ("raise", "prune", "regularize")
 
 
 @quietly
-def support(S: Any) -> tuple[Any, Any, Any, Any]:
+def support(S: Any) -> SupportReport:
     """Tell whether S has a doubly stochastic scaling, and if not, why.
 
     A symmetric non-negative matrix can be scaled to a doubly stochastic one exactly
@@ -82,7 +81,7 @@ def marcus_mapping(
     unsupported: str = "raise",
     marginals: Any = None,
     initial: Any = None,
-) -> Any:
+) -> MarcusResult:
     """Scale S to the doubly stochastic matrix M(S) = DSD, Eq. (1).
 
     Finds the positive diagonal D for which every row and column of DSD sums to one
@@ -163,21 +162,19 @@ def marcus_mapping(
     check_choice("unsupported", unsupported, CURES)
     check_limits(tol, max_iter)
     held = hold(S)
-    n = held.graph.n
-    m, equal = checked_marginals(marginals, n)
+    m, equal = checked_marginals(marginals, held.graph.n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal)
-    rows = slice(None) if ready.kept is None else ready.kept
-    core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    u = None
+    part = Solvable(held, ready)
+    u, core = None, part.core
     if initial is not None:
-        u = positive(initial, "initial", n, rows) * held.unit
+        u = positive(initial, "initial", part.n, part.rows) * held.unit
         u = core.vector(np.clip(u, 1 / FARTHEST[held.bits], FARTHEST[held.bits]))
-    tol = TOLERANCE[held.bits] if tol is None else float(tol)
-    sums = m if equal else core.vector(m[rows])
+    tol = part.tolerance(tol)
+    sums = m if equal else core.vector(m[part.rows])
     done = marcus(core, u, sums, method=method, tol=tol, max_iter=max_iter)
-    u = _whole(done.value, ready, n)
+    u = part.whole(done.value)
     matrix = held.restore(ready.graph.scaled(u).native())
-    status, residual = _rounded(done, held, matrix, tol, rows, m if equal else m[rows])
+    status, residual = part.rounded(done, matrix, tol, m)
     result = MarcusResult(
         matrix=matrix,
         scaling=held.vector(u / held.unit),
@@ -187,12 +184,12 @@ def marcus_mapping(
         residual=residual,
         residuals=done.residuals,
         support=ready.report,
-        dropped=_dropped(ready, n),
-        shift=ready.shift * held.unit * held.unit,
+        dropped=part.dropped,
+        shift=part.shift,
     )
     if not result.converged:
         better = method not in ("auto", "newton")
-        _warn(result, equal, ' Or use method="auto".' if better else "")
+        warn(result, equal, ' Or use method="auto".' if better else "")
     return result
 
 
@@ -205,7 +202,7 @@ def entropic_plan(
     max_iter: int | None = None,
     unsupported: str = "raise",
     marginals: Any = None,
-) -> Any:
+) -> TransportResult:
     r"""Solve the entropic transport problem with cost -log S, Eq. (24).
 
     Among the doubly stochastic matrices finds the plan P with the smallest
@@ -288,30 +285,22 @@ def entropic_plan(
     check_limits(tol, max_iter)
     omega = checked_omega(omega)
     held = hold(S, Wanted(double=True))
-    n = held.graph.n
-    m, equal = checked_marginals(marginals, n)
+    m, equal = checked_marginals(marginals, held.graph.n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal, limit=True)
-    rows = slice(None) if ready.kept is None else ready.kept
-    core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    scores = core.log()
-    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
-    if omega * farthest > LARGEST_EXPONENT:
-        raise InputError(
-            f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
-            f"no digits of the plan would be right. {ASSIGNMENT}"
-        )
-    tol = TOLERANCE[held.bits] if tol is None else float(tol)
-    sums = m if equal else core.vector(m[rows])
+    part = Solvable(held, ready)
+    scores = _logarithms(part.core, omega)
+    tol = part.tolerance(tol)
+    sums = m if equal else part.core.vector(m[part.rows])
     done = transport.plan(scores, omega, sums, tol=tol, max_iter=max_iter)
     log_S = scores if ready.kept is None else ready.graph.log()
-    a = _whole(done.value, ready, n)
+    a = part.whole(done.value)
     P = log_S.exponential(omega, a)
     r = P.apply(P.ones())
     reward, pull = log_S.dot(P), 2 * float(array_namespace(a).sum(a * r))
-    phi = np.full(n, np.inf)
-    phi[rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
+    phi = np.full(part.n, np.inf)
+    phi[part.rows] = math.log(held.unit) - (on_cpu(done.value) + 0.5) / omega
     matrix = held.restore(P.native())
-    status, residual = _rounded(done, held, matrix, tol, rows, m if equal else m[rows])
+    status, residual = part.rounded(done, matrix, tol, m)
     result = TransportResult(
         plan=matrix,
         potential=held.vector(ready.graph.vector(phi)),
@@ -324,12 +313,24 @@ def entropic_plan(
         residual=residual,
         residuals=done.residuals,
         support=ready.report,
-        dropped=_dropped(ready, n),
-        shift=ready.shift * held.unit * held.unit,
+        dropped=part.dropped,
+        shift=part.shift,
     )
     if not result.converged:
-        _warn(result, equal, " Or lower omega.")
+        warn(result, equal, " Or lower omega.")
     return result
+
+
+def _logarithms(S: Graph, omega: float) -> Scores:
+    """Return log S, if omega leaves it digits."""
+    scores = S.log()
+    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
+    if omega * farthest > LARGEST_EXPONENT:
+        raise InputError(
+            f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
+            f"no digits of the plan would be right. {ASSIGNMENT}"
+        )
+    return scores
 
 
 @quietly
@@ -340,7 +341,7 @@ def project_doubly_stochastic(
     tol: float | None = None,
     max_iter: int | None = None,
     unsupported: str = "raise",
-) -> Any:
+) -> ProjectionResult:
     r"""Find the symmetric doubly stochastic matrix nearest to K.
 
     Solves :math:`\min_F \|F - K\|_F` over :math:`F \ge 0`, :math:`F = F^\top`,
@@ -417,21 +418,19 @@ def project_doubly_stochastic(
         raise InputError('unsupported="prune" goes with method="newton" only.')
     advice = existence.PRUNE if method == "newton" else ""
     ready = reachable(held.graph, prune=unsupported == "prune", advice=advice)
-    core = ready.graph if ready.kept is None else ready.graph.part(ready.kept)
-    tol = TOLERANCE[held.bits] if tol is None else float(tol)
+    part = Solvable(held, ready)
+    core, tol = part.core, part.tolerance(tol)
     limit = {} if max_iter is None or method != "newton" else {"max_iter": max_iter}
     done = frobenius.nearest(core, tol=tol, **limit)
-    a = _whole(done.value, ready, held.graph.n)
+    a, potential = part.whole(done.value), part.whole(done.value, -np.inf)
     F = ready.graph.clipped(1.0, a)
-    potential = _whole(done.value, ready, held.graph.n, -np.inf)
     bounded = done.status is Status.CONVERGED
     if method == "alternating":
         core.n_products = 0
         done = frobenius.published(core, tol=tol, max_iter=max_iter)
         F = done.value.clipped(1.0, 0 * a)  # the zeros left out
     matrix = held.restore(F.native())
-    rows = slice(None) if ready.kept is None else ready.kept
-    status, residual = _rounded(done, held, matrix, tol, rows)
+    status, residual = part.rounded(done, matrix, tol)
     result = ProjectionResult(
         matrix=matrix,
         potential=held.vector(potential),
@@ -442,64 +441,11 @@ def project_doubly_stochastic(
         residuals=done.residuals,
         gap=frobenius.duality_gap(F, ready.graph, a) if bounded else math.nan,
         support=ready.report,
-        dropped=_dropped(ready, held.graph.n),
+        dropped=part.dropped,
     )
     if not result.converged:
-        _warn(result)
+        warn(result)
     return result
-
-
-def _rounded(
-    done: Any, held: Any, matrix: Any, tol: float, rows: Any, m: float = 1.0
-) -> Any:
-    """Return how a run ended, and the residual of what the caller gets.
-
-    Singles are made of doubles in the end, or summed up in singles on the way; so that
-    is measured again.
-    """
-    if held.bits == 64 or is_collection(matrix):
-        return done.status, done.residual
-    given = hold(matrix, Wanted(signed=True, double=True)).graph
-    residual = float(worst(on_cpu(given.apply(given.ones()))[rows], m))
-    if done.status is Status.CONVERGED and not residual <= tol:
-        return Status.STALLED, residual
-    return done.status, residual
-
-
-def _dropped(ready: Any, n: int) -> Any:
-    """Return the rows that take no part."""
-    if ready.kept is None:
-        return np.empty(0, dtype=np.intp)
-    return np.setdiff1d(np.arange(n), ready.kept)
-
-
-def _whole(values: Any, ready: Any, n: int, rest: float = 0.0) -> Any:
-    """Return a vector over all rows, `rest` for those that take no part."""
-    if ready.kept is None:
-        return values
-    whole = np.full(n, rest)
-    whole[ready.kept] = on_cpu(values)
-    return ready.graph.vector(whole)
-
-
-def _warn(result: Any, equal: bool = True, advice: Any = "") -> None:
-    if silent():
-        return
-    from sklearn.exceptions import ConvergenceWarning
-
-    advice = {
-        Status.LIMIT: "Raise max_iter.",
-        Status.STALLED: "Raise tol.",
-        Status.CYCLED: "Corollary 2 supposes that its iteration converges.",
-        Status.OVERFLOW: "The entries are too far apart in size.",
-    }[result.status] + advice
-    if not equal and result.status is not Status.LIMIT:
-        advice = "It may be that no matrix with this pattern has these marginals."
-    warnings.warn(
-        f"The row sums are not within the tolerance. {result} {advice}",
-        ConvergenceWarning,
-        stacklevel=4,  # past the decorator
-    )
 
 
 # name -> (function, its method)
