@@ -146,3 +146,14 @@ def device(request):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20250225)
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch):
+    """Return the working folder of a test, with a table of wines and one with gaps."""
+    from commands import rows
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wine.csv").write_text(rows())
+    (tmp_path / "holes.csv").write_text(rows({(5, 0), (7, 2)}))
+    return tmp_path

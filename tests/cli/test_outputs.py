@@ -10,10 +10,9 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-from test_cluster import ROLES, rows, run
-
 import tampering
 from bistochastic.cli.console import INPUT, OUTPUT, USAGE
+from commands import ROLES, rows, run
 
 S = np.array([[4.0, 2, 0], [2, 1, 3], [0, 3, 9]])
 

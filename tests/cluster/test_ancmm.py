@@ -425,7 +425,7 @@ def test_twenty_thousand_points_stay_far_below_all_pairs():
 import resource, sys
 from sklearn.datasets import make_blobs
 from bistochastic import ANCMM
-from bistochastic.backends import kernels
+from bistochastic.places.host import kernels
 X, y = make_blobs(20_000, 16, centers=20, cluster_std=2.5, random_state=0)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 model = ANCMM.paper(20, 15).fit(X)

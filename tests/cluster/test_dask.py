@@ -7,23 +7,18 @@ import time
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csc_matrix, csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.preprocessing import minmax_scale
 
 from bistochastic import (
     ANCMM,
     InputError,
-    entropic_plan,
-    marcus_mapping,
-    project_doubly_stochastic,
-    support,
 )
-from bistochastic.core.errors import ClusterError, InputTypeError
+from bistochastic.core.errors import ClusterError
 from bistochastic.core.progress import heard
 from bistochastic.io.models import load, save
 from bistochastic.spectrum import ky_fan
-from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")
 import dask
@@ -154,37 +149,6 @@ def test_many_neighbors(client):
     here = ANCMM(2, n_neighbors=70).fit(X)
     there = ANCMM(2, n_neighbors=70).fit(da.from_array(X, chunks=((90, 0, 110), 2)))
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
-
-
-def test_newton_systems_are_solved_to_ten_digits(client, rng):
-    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
-    from bistochastic.places.dask_workers.vectors import Layout
-
-    A = (rng.random((100, 100)) < 0.2) * 1.0
-    A = np.maximum(A, A.T) + np.eye(100)
-    S = Blocks.of(Layout(client, [30, 0, 70]), csr_array(A))
-    u, b = rng.random(100) + 0.5, rng.standard_normal(100)
-    r = u * (A @ u)
-    x = np.asarray(conjugate_gradients(S, u, r, b, 1e-11, 1000))
-    np.testing.assert_allclose(r * x + u * (A @ (u * x)), b, atol=1e-9)
-    assert S.n_products < 60
-
-
-@pytest.mark.parametrize("accuracy", [0.25, 0.02, 1e-3, 1e-6])
-def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
-    from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
-    from bistochastic.places.dask_workers.vectors import Layout
-    from bistochastic.places.host.csr import Csr
-    from bistochastic.scaling import linear_systems as systems
-
-    A = (rng.random((80, 80)) < 0.1) * rng.random((80, 80))
-    A = csr_array(np.maximum(A, A.T) + 0.3 * np.eye(80))
-    S = Blocks.of(Layout(client, [30, 0, 50]), A)
-    u, b = rng.random(80) + 0.5, rng.standard_normal(80)
-    r = u * (A @ u)
-    here = systems.conjugate_gradients(Csr(A), u, r, b.copy(), accuracy, 1000)
-    there = np.asarray(conjugate_gradients(S, u, r, b, accuracy, 1000))
-    np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-11)
 
 
 def test_results_are_gone_with_the_client():
@@ -343,129 +307,6 @@ def test_a_fit_leaves_nothing_but_its_results(client):
     assert not [key for key in futures if "bistochastic" in key]
 
 
-def graph(rng, n=40):
-    return sparse_symmetric(rng, n, density=0.15)
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_marcus_mapping_of_a_graph_on_workers(client, rng, sparse):
-    A = graph(rng)
-    here = marcus_mapping(csr_array(A))
-    if sparse:
-        S = da.from_array(csr_array(A), chunks=((15, 0, 25), 40), asarray=False)
-    else:
-        S = da.from_array(A, chunks=(15, 20))
-    there = marcus_mapping(S)
-    assert there.converged
-    assert there.matrix.shape == (40, 40)
-    assert abs(there.matrix.compute() - here.matrix).max() < 1e-12
-    np.testing.assert_allclose(there.scaling.compute(), here.scaling)
-    assert there.n_products == here.n_products
-    assert support(S).kind == "total"
-
-
-def made(result):
-    return result.plan if hasattr(result, "plan") else result.matrix
-
-
-@pytest.mark.parametrize(
-    ("function", "kind", "chunks"),
-    [
-        (marcus_mapping, np.float64, (3, 5)),
-        (marcus_mapping, np.float32, (3, 8)),
-        (entropic_plan, int, (3, 8)),
-        (project_doubly_stochastic, np.float32, (8, 5)),
-    ],
-)
-def test_dense_blocks_come_back_for_dense_blocks(client, rng, function, kind, chunks):
-    A = np.ceil(graph(rng, 8)).astype(kind)
-    S, here = da.from_array(A, chunks=chunks), made(function(A))
-    M = made(function(S))
-    assert isinstance(M._meta, np.ndarray)
-    assert M.chunks == S.chunks
-    whole = M.compute()
-    assert type(whole) is np.ndarray
-    assert M.dtype == whole.dtype == here.dtype
-    np.testing.assert_allclose(whole, here, atol=1e-5)
-    np.testing.assert_allclose(M.sum(axis=1).compute(), 1, atol=1e-5)
-    np.testing.assert_array_equal(M[2:7, :3].compute(), whole[2:7, :3])
-    np.testing.assert_allclose((M + S).compute(), whole + A, rtol=1e-6)
-
-
-def in_blocks(A, *kinds):
-    """Return a Dask array of two blocks of rows, each of a kind."""
-    rows = [kind(part) for kind, part in zip(kinds, (A[:5], A[5:]), strict=True)]
-    return da.concatenate(
-        [
-            da.from_delayed(dask.delayed(row), row.shape, row.dtype, meta=row[:0, :0])
-            if hasattr(row, "tocsr") and row.format != "coo"
-            else da.from_delayed(dask.delayed(row), row.shape, row.dtype)
-            for row in rows
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("kinds", "back"),
-    [
-        ((csr_array, csr_array), csr_array),
-        ((csc_matrix, csc_matrix), csc_matrix),
-        ((coo_array, coo_array), csr_array),  # Dask cannot slice these
-        ((np.array, csr_array), csr_array),
-    ],
-)
-def test_sparse_blocks_come_back_for_sparse_blocks(client, rng, kinds, back):
-    A = graph(rng, 12)
-    M = marcus_mapping(in_blocks(A, *kinds)).matrix
-    assert type(M._meta) is back
-    assert type(M.blocks[1].compute()) is back
-    assert issparse(M.compute())
-    assert abs(M.compute() - marcus_mapping(A).matrix).max() < 1e-12
-
-
-def test_zeros_of_dense_blocks_may_become_positive(client):
-    K = 0.2 * np.eye(4)
-    there = project_doubly_stochastic(da.from_array(K, chunks=(2, 4))).matrix.compute()
-    assert there.min() > 0.1
-    np.testing.assert_allclose(there, project_doubly_stochastic(K).matrix, atol=1e-9)
-
-
-LIES = {
-    r"Block \(1, 0\) of {} has shape \(4, 12\), but .* say \(5, 12\)": (
-        lambda x: x[:-1] if x[0, 0] == 5 else x,
-        (5, 12),
-    ),
-    r"Block \(0, 1\) of {} has shape \(12, 4\), but .* say \(12, 5\)": (
-        lambda x: x[:, 1:] if x[0, 0] == 5 else x,
-        (12, (5, 5, 2)),
-    ),
-    r"Block \(0, 0\) of {} has shape \(12,\), but .* say \(5, 12\)": (
-        lambda x: x[0] if x[0, 0] == 0 else x,
-        (5, 12),
-    ),
-    r"Block \(1, 0\) of {} has element type complex128": (
-        lambda x: x + 1j if x[0, 0] == 5 else x,
-        (5, 12),
-    ),
-    "The chunks of {} are masked": (np.ma.masked_equal, (5, 12)),
-}
-
-
-@pytest.mark.parametrize("lie", LIES, ids=range(len(LIES)))
-@pytest.mark.parametrize(
-    ("function", "name"),
-    [(support, "S"), (project_doubly_stochastic, "K"), (ANCMM(2).fit, "X")],
-    ids=["support", "project", "fit"],
-)
-def test_blocks_are_what_the_array_declares(client, lie, function, name):
-    change, chunks = LIES[lie]
-    A = da.from_array(np.add.outer(np.arange(12.0), np.arange(12.0)), chunks=chunks)
-    given = (0,) if change is np.ma.masked_equal else ()
-    A = A.map_blocks(change, *given, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(InputError, match=lie.format(name)):
-        function(A)
-
-
 def test_numbers_of_rows_need_not_be_known(client):
     X = np.random.default_rng(0).random((40, 3))
     Z = da.from_array(X, chunks=(15, 3))
@@ -476,45 +317,6 @@ def test_numbers_of_rows_need_not_be_known(client):
     short = Z.map_blocks(lambda x: x[:, 1:], dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(InputError, match=r"say \(nan, 3\)"):
         ANCMM(2).fit(short)
-
-
-def test_blocks_of_other_libraries_are_refused(client):
-    class Odd:
-        shape, dtype = (4, 4), np.dtype(float)
-
-    S = da.from_delayed(dask.delayed(Odd)(), (4, 4), float)
-    with pytest.raises(InputTypeError, match="The chunks of S are of Odd"):
-        marcus_mapping(S)
-
-
-def test_what_marcus_mapping_refuses(client, rng):
-    A = graph(rng)
-    lost = A.copy()
-    lost[0], lost[:, 0] = 0, 0
-    S = da.from_array(lost, chunks=(15, 40))
-    with pytest.raises(InputError, match="1 row is zero"):
-        marcus_mapping(S)
-    there = marcus_mapping(S, unsupported="prune")
-    here = marcus_mapping(lost, unsupported="prune")
-    assert abs(there.matrix.compute() - here.matrix).max() < 1e-12
-    np.testing.assert_array_equal(there.dropped, [0])
-    for bad, said in (
-        (np.triu(A), "not symmetric"),
-        (A - 1, "negative"),
-        (np.where(A > A.max() / 2, np.nan, A), "not a finite number"),
-        (A[:20], "square"),
-        (np.ma.masked_greater(A, 1.0), "masked"),
-    ):
-        with pytest.raises(InputError, match=said):
-            marcus_mapping(da.from_array(bad, chunks=(15, 40)))
-    with pytest.raises(InputError, match="shape"):
-        marcus_mapping(da.ones(15))
-    nearly = A * (1 + 1e-13 * rng.random(A.shape))
-    there = marcus_mapping(da.from_array(nearly, chunks=(15, 40)))
-    M = there.matrix.compute()
-    assert abs(M - M.T).max() == 0
-    huge = marcus_mapping(da.from_array(A * 1e130, chunks=(15, 40)))
-    assert abs(huge.matrix.compute() - marcus_mapping(A).matrix).max() < 1e-9
 
 
 def test_without_a_client():
@@ -569,56 +371,6 @@ def test_filters_and_devices_of_workers(client, monkeypatch, refine, device):
     assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-9
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_blocks_on_a_device_are_those_of_the_cpu(rng, kind):
-    torch = pytest.importorskip("torch")
-    from bistochastic.neighbors.points import Points
-    from bistochastic.places.dask_workers import worker_device as block_device
-    from bistochastic.places.dask_workers.blocks import Block, _three_term, multiplied
-
-    A = sparse_symmetric(rng, 60, density=0.3).astype(kind)
-    block = Block.whole(csr_array(A)[20:50], 20)
-    v = rng.standard_normal((60, 5)).astype(kind)
-    own, piece = v[20:50], v[block.halo]
-    X, terms = rng.standard_normal((30, 5)).astype(kind), (kind(2), kind(0.5), kind(-1))
-    points = Points.of(rng.random((40, 7)), "euclidean")
-    names = ["cpu"] + ["cuda"] * torch.cuda.is_available()
-    for name in names:
-        for given, task in (
-            ((block, own, piece), multiplied),
-            ((block, own[:, 0], piece[:, 0]), multiplied),
-            ((block, terms, X, own, piece), _three_term),
-        ):
-            there = block_device.On(task, name)(*given)
-            digits = 1e-5 if kind is np.float32 else 1e-12
-            np.testing.assert_allclose(there, task(*given), rtol=digits, atol=digits)
-        nearest = block_device.On(block_device.nearest, name)
-        Y, D = points.X[:15] + 0.01, np.linalg.norm
-        among = D(points.X[:, None] - points.X, axis=2).argsort()[:, :6]
-        np.testing.assert_array_equal(
-            np.sort(nearest(points, points.X, 6)), np.sort(among)
-        )
-        among = D(Y[:, None] - points.X, axis=2).argsort()[:, :6]
-        np.testing.assert_array_equal(np.sort(nearest(points, Y, 6)), np.sort(among))
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(block_device, "PAIRS", 0)
-            found = nearest(points, Y, 6)
-        both = np.concatenate([Y, points.X])
-        among = D(Y[:, None] - both, axis=2)
-        np.fill_diagonal(among, np.inf)
-        among = np.maximum(among.argsort()[:, :6] - 15, -1)
-        np.testing.assert_array_equal(np.sort(found), np.sort(among))
-    assert block_device.place() is None
-
-
-def test_a_device_that_workers_do_not_have(client):
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    with pytest.raises(InputError, match=r"worker .* cannot compute.*sees no GPU"):
-        ANCMM(2, device="cuda").fit(da.ones((9, 2)))
-
-
 def test_memberships_after_an_approximate_search(client):
     X, _ = make_blobs(900, 8, centers=3, cluster_std=2.0, random_state=0)
     Z = da.from_array(X, chunks=(450, 8))
@@ -628,85 +380,3 @@ def test_memberships_after_an_approximate_search(client):
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     with pytest.raises(InputError, match="not the data"):
         model.memberships(Z + 1.0)
-
-
-def test_graphs_in_many_chunks_exchange_only_what_they_share(client, rng, monkeypatch):
-    from bistochastic.places.dask_workers import given_graphs as block_graphs
-    from bistochastic.places.dask_workers.vectors import Layout
-
-    n = 120
-    i = np.arange(n - 1)
-    A = np.diag(2 + rng.random(n))
-    A[i, i + 1] = A[i + 1, i] = rng.random(n - 1)
-    pieces, submit = [], Layout.submit
-
-    def counted(self, name, home, task, *given):
-        pieces.append(task is block_graphs._piece)
-        return submit(self, name, home, task, *given)
-
-    monkeypatch.setattr(Layout, "submit", counted)
-    S = da.from_array(csr_array(A), chunks=(10, n), asarray=False)
-    there = marcus_mapping(S)
-    assert sum(pieces) == 12 + 2 * 11  # a chunk and its neighbors, not all 144 pairs
-    assert (
-        abs(there.matrix.compute() - marcus_mapping(csr_array(A)).matrix).max() < 1e-9
-    )
-
-
-def test_workers_give_back_what_a_fit_kept(client):
-    from bistochastic.places.dask_workers.blocks import SCRATCH
-
-    X, _ = make_moons(200, noise=0.05, random_state=0)
-    ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(100, 2)))
-    assert not SCRATCH
-
-
-def test_memory_is_kept_only_while_a_fit_goes_on():
-    from bistochastic.places.dask_workers.worker_memory import ASKED, keeping
-
-    def worked():
-        """Return how many pages were needed anew, and what is held after all."""
-        import resource
-
-        import psutil
-
-        def pages():
-            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-
-        for _ in range(50):
-            np.ones(1 << 17)
-        before = pages()
-        for _ in range(200):
-            np.ones(1 << 17)
-        found = pages() - before
-        many = [np.ones(1 << 17) for _ in range(40)]
-        del many
-        return found, psutil.Process().memory_info().rss
-
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        (asked,) = client.run(os.environ.get, ASKED).values()
-        if asked is None:
-            pytest.skip("Dask does not tell the C library to give memory back")
-        before, _ = client.submit(worked, pure=False).result()
-        with keeping(client, freed=True):
-            kept, held = client.submit(worked, pure=False).result()
-        (after,) = client.run(
-            lambda dask_worker: dask_worker.monitor.proc.memory_info().rss
-        ).values()
-    assert before > 20_000  # 256 pages of 4 kB each time
-    assert kept < before / 10
-    assert after < held - 30 * 2**20
-
-
-def test_large_vectors_are_sent_without_a_warning(client):
-    from bistochastic.places.dask_workers.vectors import Layout
-    from bistochastic.places.dask_workers.workers import Recorder
-
-    values = np.arange(2_000_000.0)
-    layout = Layout(Recorder(client), [2_000_000])
-    assert float((layout.spread(values) * 1.0)[np.array([7])][0]) == 7

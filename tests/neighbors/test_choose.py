@@ -11,15 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
-from bistochastic.neighbors import choose as module
+from bistochastic.neighbors import choose
 from bistochastic.neighbors.choose import neighbors_of
-from bistochastic.neighbors.descent import (
-    Lists,
-    leaves,
-    offer_leaves,
-    offer_neighbors,
-    standing_in,
-)
 from bistochastic.neighbors.exact import nearest
 from bistochastic.neighbors.points import Points
 from conftest import need
@@ -31,7 +24,7 @@ def way(request, monkeypatch):
     if request.param == "lists":
         need("faiss")
     else:
-        monkeypatch.setattr(module, "LISTED", 0)
+        monkeypatch.setattr(choose, "LISTED", 0)
     return request.param
 
 
@@ -122,8 +115,8 @@ def test_what_cannot_be_searched_approximately(monkeypatch):
 
 def test_without_faiss(monkeypatch):
     X, _ = make_blobs(2000, 8, random_state=0)
-    monkeypatch.setattr(module, "available", lambda: False)
-    monkeypatch.setattr(module, "MANY", 100)
+    monkeypatch.setattr(choose, "available", lambda: False)
+    monkeypatch.setattr(choose, "MANY", 100)
     model = ANCMM(3, n_neighbors=10).fit(X)
     assert 0.95 <= model.history_[0]["recall"] <= 1.0
     assert model.n_components_ == 3
@@ -138,52 +131,6 @@ def test_neighbors_that_singles_cannot_tell_apart():
     assert found.recall >= 0.95
     hits = (found.columns[:, :, None] == nearest(points, 10)[0][:, None, :]).any(axis=1)
     assert hits.mean() > 0.93
-
-
-def _points(n=1500, d=9):
-    return np.random.default_rng(1).standard_normal((n, d)).astype(np.float32)
-
-
-def test_rounds_of_the_descent_by_text_and_by_body():
-    from bistochastic.places.host import kernels
-
-    x, made = _points(), []
-    for body in (None, kernels.ON_TABLES):
-        fast = (body or {}).get
-        rng = np.random.default_rng(0)
-        lists = Lists.empty(1500, 12, x.dtype)
-        for _ in range(2):
-            order = leaves(x @ rng.standard_normal((9, 4)).astype(np.float32))
-            fast(offer_leaves, offer_leaves)(x, order, 100, lists)
-        assert lists.fresh.all()
-        for _ in range(2):
-            back = fast(standing_in, standing_in)(lists)
-            lists = fast(offer_neighbors, offer_neighbors)(x, lists, back)
-        made.append((lists, back))
-    (ours, back), (theirs, other) = made
-    np.testing.assert_array_equal(ours.columns, theirs.columns)
-    np.testing.assert_array_equal(ours.fresh, theirs.fresh)
-    np.testing.assert_allclose(ours.costs, theirs.costs, rtol=1e-5)
-    for one, two in zip(back, other, strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_a_round_is_what_the_definition_says():
-    x = _points(200)
-    lists = Lists.empty(200, 6, x.dtype)
-    offer_leaves(x, np.arange(200), 20, lists)
-    columns, _ = standing_in(lists)
-    near = [
-        {*lists.columns[i].tolist(), *columns[i].tolist()} - {-1} for i in range(200)
-    ]
-    after = offer_neighbors(x, lists, standing_in(lists))
-    D = ((x[:, None] - x) ** 2).sum(axis=2)
-    for i in range(200):
-        offered = set().union(*(near[p] for p in near[i])) | set(lists.columns[i])
-        best = sorted(offered - {i}, key=lambda j: D[i, j])[:6]
-        assert list(after.columns[i]) == best
-    new = (after.columns[:, :, None] != lists.columns[:, None, :]).all(axis=2)
-    np.testing.assert_array_equal(after.fresh, new)
 
 
 def test_singles_stay_singles(monkeypatch, tmp_path):
@@ -247,7 +194,7 @@ def test_neighbors_as_near_as_the_last_count_as_found():
 
 
 def test_a_search_that_falls_short_is_told(monkeypatch):
-    monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr(choose, "MOST", 2)
     need("faiss")
     X = np.random.default_rng(0).normal(size=(3000, 40))
     with pytest.warns(UserWarning, match="search found"):
