@@ -1,5 +1,6 @@
 """Fits of data that lie on Dask workers."""
 
+import gc
 import os
 import pickle
 import signal
@@ -19,26 +20,12 @@ from bistochastic.core.errors import ClusterError
 from bistochastic.core.progress import heard
 from bistochastic.io.models import load, save
 from bistochastic.spectrum import ky_fan
+from conftest import local_cluster
 
 pytest.importorskip("distributed")
 import dask
 import dask.array as da
-from distributed import Client, LocalCluster
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Return the client of two workers inside this process."""
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-        ) as cluster,
-        Client(cluster) as made,
-    ):
-        yield made
+from distributed import Client
 
 
 def wine():
@@ -153,12 +140,7 @@ def test_many_neighbors(client):
 
 def test_results_are_gone_with_the_client():
     X = wine()
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster),
-    ):
+    with local_cluster(n_workers=1) as cluster, Client(cluster):
         model = ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
     left = (
         lambda: model.predict(X),
@@ -270,6 +252,13 @@ def test_settings_are_checked(client):
             ANCMM(2).fit(da.ones((9, 2)))
 
 
+def held(client):
+    """Return the names of what the library keeps on the workers."""
+    gc.collect()
+    names = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
+    return {name for name in map(str, names) if "bistochastic" in name}
+
+
 def test_a_fit_that_is_broken_off_frees_the_workers(client):
     X = wine()
 
@@ -277,25 +266,20 @@ def test_a_fit_that_is_broken_off_frees_the_workers(client):
         if progress.step == 1:
             raise KeyboardInterrupt
 
+    before = held(client)
     with heard(stop), pytest.raises(KeyboardInterrupt):
         ANCMM(3, n_neighbors=10).fit(da.from_array(X, chunks=(100, 13)))
     for _ in range(100):
-        held = client.run_on_scheduler(
-            lambda dask_scheduler: [
-                key for key in dask_scheduler.tasks if "bistochastic" in str(key)
-            ]
-        )
-        if not held:
+        if held(client) <= before:
             break
         time.sleep(0.1)
-    assert not held
+    assert held(client) <= before
 
 
 def test_a_fit_leaves_nothing_but_its_results(client):
+    before = held(client)
     model = ANCMM(3, n_neighbors=10).fit(da.from_array(wine(), chunks=(100, 13)))
     model.__getstate__()
-    import gc
-
     gc.collect()
     futures = client.run_on_scheduler(
         lambda dask_scheduler: [
@@ -304,7 +288,7 @@ def test_a_fit_leaves_nothing_but_its_results(client):
             if task.state == "memory" and task.who_wants
         ]
     )
-    assert not [key for key in futures if "bistochastic" in key]
+    assert {key for key in futures if "bistochastic" in key} <= before
 
 
 def test_numbers_of_rows_need_not_be_known(client):
@@ -337,9 +321,7 @@ def test_a_worker_may_die():
     X = wine()
     expected = ANCMM(3, n_neighbors=10).fit(X).labels_
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
+        local_cluster(processes=True, silence_logs=50) as cluster,
         Client(cluster),
     ):
         victim = next(iter(cluster.workers.values()))

@@ -548,7 +548,12 @@ def test_rows_of_clr_that_do_not_sum_to_one():
 @pytest.mark.usefixtures("quiet")
 def test_many_equal_eigenvalues():
     for c in (2, 6, 17):
-        CLR(c, metric="affinity", max_iter=3).fit(np.ones((30, 30)))
+        model = CLR(c, metric="affinity", max_iter=3).fit(np.ones((30, 30)))
+        S, F = model.affinity_matrix_.toarray(), model.embedding_
+        np.testing.assert_array_equal(S, 1 - np.eye(30))
+        np.testing.assert_allclose(F.T @ F, np.eye(c), atol=1e-12)
+        values = np.linalg.eigvalsh(F.T @ S @ F)
+        np.testing.assert_allclose(values, [-1] * (c - 1) + [29], atol=1e-9)
 
 
 # bad input, the same for all

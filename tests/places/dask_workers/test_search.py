@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 from bistochastic.core.errors import InputError
 from bistochastic.neighbors.exact import nearest
 from bistochastic.neighbors.points import Points
+from conftest import local_cluster
 
 distributed = pytest.importorskip(
     "distributed", reason="dask is not installed; make test-extras installs it"
@@ -18,20 +19,6 @@ distributed = pytest.importorskip(
 from bistochastic.places.dask_workers import search as block_search  # noqa: E402
 
 SIZES = [50, 0, 3, 147, 100]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def rows_of(X, a, b):
@@ -361,12 +348,7 @@ def test_it_works_in_processes_and_survives_the_loss_of_one():
     X, _ = make_blobs(4000, 8, centers=5, cluster_std=5.0, random_state=0)
     sizes = [1500, 1000, 0, 1500]
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-        ) as cluster,
+        local_cluster(processes=True) as cluster,
         distributed.Client(cluster) as client,
     ):
         blocks = in_blocks(client, X, sizes)

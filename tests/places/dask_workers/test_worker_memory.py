@@ -12,7 +12,9 @@ from bistochastic import (
 
 pytest.importorskip("distributed")
 import dask.array as da
-from distributed import Client, LocalCluster
+from distributed import Client
+
+from conftest import local_cluster
 
 
 def test_workers_give_back_what_a_fit_kept(client):
@@ -46,9 +48,7 @@ def test_memory_is_kept_only_while_a_fit_goes_on():
         return found, psutil.Process().memory_info().rss
 
     with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
+        local_cluster(n_workers=1, processes=True, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         (asked,) = client.run(os.environ.get, ASKED).values()
