@@ -32,6 +32,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
+from selection import some
 
 METHODS = [CAN, PCAN, CLR, ERCAN, DSDC, DoublyStochasticSpectral]
 NEIGHBORS = [CAN, PCAN, CLR, ERCAN]
@@ -125,7 +126,7 @@ def same(model, S, trail, c):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("candidates", ["local", "global"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_can(seed, candidates):
     X, c, k = problem(seed)
     D = squared(X)
@@ -148,7 +149,7 @@ def test_can(seed, candidates):
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("candidates", ["local", "global"])
 @pytest.mark.parametrize("given", [False, True, "symmetric"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 1))
 def test_clr(seed, candidates, norm, given):
     X, c, k = problem(seed)
     A = pkn(squared(X), k)[0]
@@ -185,7 +186,7 @@ def test_clr(seed, candidates, norm, given):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("eta", [0.05, 0.3])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_ercan(seed, eta):
     X, c, k = problem(seed)
     D = squared(X)
@@ -211,7 +212,7 @@ def test_ercan(seed, eta):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("candidates", ["global", "local"])
-@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+@pytest.mark.parametrize("seed", some([1, 2, 4, 5], 1))
 def test_pcan(seed, candidates):
     X, c, k = problem(seed)
     D = squared(X)
@@ -294,7 +295,7 @@ class AncmmWithoutMapping(ANCMM):
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 def test_can_and_ancmm_differ_in_the_point_itself_and_the_mapping(seed):
     X, c, k = problem(seed)
     more = CanWithSelfAndMapping(c, n_neighbors=k, max_iter=40).fit(X)
