@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from selection import some
+
 pytest.importorskip("distributed")
 
 
@@ -21,7 +23,7 @@ def test_newton_systems_are_solved_to_ten_digits(client, rng):
     assert S.n_products < 60
 
 
-@pytest.mark.parametrize("accuracy", [0.25, 0.02, 1e-3, 1e-6])
+@pytest.mark.parametrize("accuracy", some([0.25, 1e-6, 0.02, 1e-3], 2))
 def test_newton_systems_take_the_same_steps_as_on_one_machine(client, rng, accuracy):
     from bistochastic.places.dask_workers.blocks import Blocks, conjugate_gradients
     from bistochastic.places.dask_workers.vectors import Layout
