@@ -237,7 +237,7 @@ def test_a_substituted_process_is_refused(place):
     assert "is a pipe" in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize("name", some([os.fsdecode(b"a\xff"), "a::b"], 1))
+@pytest.mark.parametrize("name", some(["a::b", os.fsdecode(b"a\xff")], 1))
 def test_any_name_of_a_file_will_do(place, name):
     os.rename("wine.csv", f"{name}.csv")
     np.save(f"{name}.npy", S)
