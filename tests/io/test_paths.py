@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from bistochastic import ANCMM
 from bistochastic.core.errors import FileError
 from bistochastic.io import load, paths, read_matrix, read_table, save
+from selection import some
 
 S = np.eye(3) + 1
 ENDINGS = (
@@ -24,7 +25,6 @@ READ = """
 import sys
 from bistochastic.core.errors import FileError
 from bistochastic.io import load, read_matrix, read_table
-from selection import some
 for path in sys.argv[1:]:
     readers = [load] if path.endswith(".model") else [read_table, read_matrix]
     for read in readers:
