@@ -20,6 +20,7 @@ from hostile.case import Case
 MINUTES = {False: 0.15, True: 0.7}  # by default, and with --all
 
 
+@pytest.mark.first
 def test_a_minute_of_hostile_use_breaks_no_promise(thorough):
     words = [sys.executable, campaign.__file__, "--minutes", str(MINUTES[thorough])]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
