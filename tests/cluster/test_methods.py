@@ -664,7 +664,7 @@ def test_a_point_alone_is_a_cluster_of_clr():
 def test_more_points_than_an_array_of_pairs_holds(monkeypatch):
     X, y = make_blobs(300, 3, centers=3, cluster_std=0.5, random_state=0)
     whole = [CAN(3, candidates="global").fit(X), ERCAN(3, eta=0.1).fit(X)]
-    for name in ("candidates", "cluster.pcan", "cluster.clr"):
+    for name in ("places.candidates", "cluster.pcan", "cluster.clr"):
         monkeypatch.setattr(f"bistochastic.{name}.ALL", 100)
     tables = [CAN(3, candidates="global").fit(X), ERCAN(3, eta=0.1).fit(X)]
     for a, b in zip(whole, tables, strict=True):

@@ -45,7 +45,7 @@ NAMES = {
     "Definition 1": "scaling/support.py",
     "Theorem 1": "scaling/support.py",
     "Theorem 2": "scaling/marcus.py",
-    "Theorem 3": "components.py",
+    "Theorem 3": "graph/components.py",
 }
 
 

@@ -32,7 +32,8 @@ def test_snippets_run_and_print_what_they_say(name, tmp_path):
     done = subprocess.run(
         [sys.executable, script],
         capture_output=True, text=True, check=True, cwd=tmp_path,
-        env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"},
+        env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"}
+        | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     )  # fmt: skip
     said = [
         line.split("# ", 1)[1]

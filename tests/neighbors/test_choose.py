@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
-from bistochastic.neighbors import choose
+from bistochastic.neighbors import choose, inverted_file
 from bistochastic.neighbors.choose import neighbors_of
 from bistochastic.neighbors.exact import nearest
 from bistochastic.neighbors.points import Points
@@ -195,8 +195,8 @@ def test_neighbors_as_near_as_the_last_count_as_found():
 
 
 def test_a_search_that_falls_short_is_told(monkeypatch):
-    monkeypatch.setattr(choose, "MOST", 2)
     need("faiss")
+    monkeypatch.setattr(inverted_file, "MOST", 2)
     X = np.random.default_rng(0).normal(size=(3000, 40))
     with pytest.warns(UserWarning, match="search found"):
         ANCMM(2, n_neighbors=10, neighbors=0.99).fit(X)
