@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest
+# Two processes suit two cores; name more with 'make test JOBS=8'.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
-.PHONY: help demo examples test test-extras browser docs check bench clean
+.PHONY: help demo examples test test-extras test-all browser docs check bench clean
 
 help:
 	@echo "make demo         cluster a built-in data set, scale a graph, leave a page"
 	@echo "make examples     run the examples, pictures into build/examples"
-	@echo "make test         run the tests that need only the core"
-	@echo "make test-extras  install the extras (torch, pandas, anndata, ...) and run all tests"
+	@echo "make test         run the tests that need only the core, about three minutes"
+	@echo "make test-extras  install the extras (torch, pandas, anndata, ...) and run the tests"
+	@echo "                  of them, too"
+	@echo "make test-all     as test-extras, with all seeds and configurations, half an hour"
 	@echo "make docs         the site, into build/site, about three minutes"
 	@echo "make check        style, spelling, layers, docstrings, types"
 	@echo "make bench        mapping, projection and eigensolver against their peers,"
@@ -28,6 +32,9 @@ test: $(VENV)/test
 
 test-extras: $(VENV)/extras browser
 	$(PYTEST)
+
+test-all: $(VENV)/extras browser
+	$(PYTEST) --all
 
 # The browser that pages are tested in; without one those tests skip.
 browser:

@@ -1,4 +1,4 @@
-"""Holders to run every mathematical test on, and one seed."""
+"""What all tests share: the options, holders to run on, Dask workers, one seed."""
 
 import importlib.util
 from functools import partial
@@ -14,10 +14,37 @@ from bistochastic.places.parts import Part
 from bistochastic.places.tables import DenseCosts, TableCosts
 from row_blocks import Blocks, cheapest, table
 
-hypothesis.settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, max_examples=50
-)
-hypothesis.settings.load_profile("repeatable")
+for name, number in (("some", 15), ("all", 50)):
+    hypothesis.settings.register_profile(
+        name, derandomize=True, deadline=None, max_examples=number
+    )
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="all seeds and configurations, instead of a few of each kind",
+    )
+
+
+def pytest_configure(config):
+    hypothesis.settings.load_profile("all" if config.getoption("--all") else "some")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what only ``--all`` runs; begin with what takes longest."""
+    if not config.getoption("--all"):
+        left = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    items.sort(key=lambda item: not item.get_closest_marker("first"))
+
+
+@pytest.fixture
+def thorough(request):
+    """Tell whether all is to be tested, for tests that make their own cases."""
+    return request.config.getoption("--all")
 
 
 def _numpy(S):
@@ -144,6 +171,38 @@ def device(request):
     return request.param
 
 
+@pytest.fixture(scope="session")
+def client():
+    """Return the client of the two Dask workers that all tests of a process share.
+
+    Tests that close a client or lose a worker start workers of their own.
+    """
+    need("distributed")
+    from distributed import Client
+
+    with local_cluster() as cluster, Client(cluster) as made:
+        yield made
+
+
+def local_cluster(**options):
+    """Return workers of Dask, two of them inside this process unless told otherwise."""
+    from distributed import LocalCluster
+
+    common = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    return LocalCluster(**common | {"dashboard_address": ":0"} | options)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20250225)
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch):
+    """Return the working folder of a test, with a table of wines and one with gaps."""
+    from commands import rows
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wine.csv").write_text(rows())
+    (tmp_path / "holes.csv").write_text(rows({(5, 0), (7, 2)}))
+    return tmp_path

@@ -9,17 +9,8 @@ pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 pytest.importorskip("plotly")
 pytest.importorskip("jinja2")
-from test_cluster import ROLES, rows, run
-
 from bistochastic.cli.console import INPUT, OUTPUT, USAGE
-
-
-@pytest.fixture
-def wine(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "wine.csv").write_text(rows())
-    (tmp_path / "holes.csv").write_text(rows({(5, 0), (7, 2)}))
-    return tmp_path
+from commands import ROLES, rows, run
 
 
 def seen(path):

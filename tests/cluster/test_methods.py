@@ -1,5 +1,7 @@
 """The methods ANCMM is compared with, each against a reference in plain NumPy."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -12,21 +14,18 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic import (
-    ANCMM,
-    CAN,
-    CLR,
-    DSDC,
-    ERCAN,
-    PCAN,
-    DoublyStochasticSpectral,
-    InputError,
-    adaptive_neighbors_graph,
-)
-from bistochastic.cluster.dsdc import from_gram, on_sphere
+from bistochastic.adaptive import adaptive_neighbors_graph
+from bistochastic.cluster.ancmm import ANCMM
+from bistochastic.cluster.can import CAN
+from bistochastic.cluster.clr import CLR
+from bistochastic.cluster.dsdc import DSDC, from_gram, on_sphere
+from bistochastic.cluster.ercan import ERCAN
 from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.graphs import GraphMaker
+from bistochastic.cluster.pcan import PCAN
+from bistochastic.cluster.spectral import DoublyStochasticSpectral
 from bistochastic.cluster.trials import Trials
+from bistochastic.core.errors import InputError
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 from bistochastic.graph.simplex import simplex, weighted_simplex
 from bistochastic.metrics import (
@@ -34,6 +33,7 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
+from selection import some
 
 METHODS = [CAN, PCAN, CLR, ERCAN, DSDC, DoublyStochasticSpectral]
 NEIGHBORS = [CAN, PCAN, CLR, ERCAN]
@@ -127,7 +127,7 @@ def same(model, S, trail, c):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("candidates", ["local", "global"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_can(seed, candidates):
     X, c, k = problem(seed)
     D = squared(X)
@@ -146,11 +146,22 @@ def test_can(seed, candidates):
     same(model, S, trail, c)
 
 
+# the first four have every candidate with every norm, and every given
+CLRS = [
+    (1, "local", "l1", False),
+    (1, "global", "l2", True),
+    (1, "local", "l2", "symmetric"),
+    (1, "global", "l1", "symmetric"),
+]
+CLRS += sorted(
+    {*product(range(3), ["local", "global"], ["l2", "l1"], [False, True, "symmetric"])}
+    - {*CLRS},
+    key=str,
+)
+
+
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("norm", ["l2", "l1"])
-@pytest.mark.parametrize("candidates", ["local", "global"])
-@pytest.mark.parametrize("given", [False, True, "symmetric"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "candidates", "norm", "given"), some(CLRS, 4))
 def test_clr(seed, candidates, norm, given):
     X, c, k = problem(seed)
     A = pkn(squared(X), k)[0]
@@ -187,7 +198,7 @@ def test_clr(seed, candidates, norm, given):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("eta", [0.05, 0.3])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_ercan(seed, eta):
     X, c, k = problem(seed)
     D = squared(X)
@@ -213,7 +224,7 @@ def test_ercan(seed, eta):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("candidates", ["global", "local"])
-@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+@pytest.mark.parametrize("seed", some([1, 2, 4, 5], 1))
 def test_pcan(seed, candidates):
     X, c, k = problem(seed)
     D = squared(X)
@@ -299,7 +310,7 @@ class AncmmWithoutMapping(ANCMM):
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 def test_can_and_ancmm_differ_in_the_point_itself_and_the_mapping(seed):
     X, c, k = problem(seed)
     more = CanWithSelfAndMapping(c, n_neighbors=k, max_iter=40).fit(X)
@@ -553,7 +564,12 @@ def test_rows_of_clr_that_do_not_sum_to_one():
 @pytest.mark.usefixtures("quiet")
 def test_many_equal_eigenvalues():
     for c in (2, 6, 17):
-        CLR(c, metric="affinity", max_iter=3).fit(np.ones((30, 30)))
+        model = CLR(c, metric="affinity", max_iter=3).fit(np.ones((30, 30)))
+        S, F = model.affinity_matrix_.toarray(), model.embedding_
+        np.testing.assert_array_equal(S, 1 - np.eye(30))
+        np.testing.assert_allclose(F.T @ F, np.eye(c), atol=1e-12)
+        values = np.linalg.eigvalsh(F.T @ S @ F)
+        np.testing.assert_allclose(values, [-1] * (c - 1) + [29], atol=1e-9)
 
 
 # bad input, the same for all

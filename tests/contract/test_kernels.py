@@ -34,7 +34,7 @@ def test_every_body_has_a_test_here():
         csr.exponents,
         csr.positives,
         dense.positives,
-        descent.offer_leaves,  # in tests/test_search.py, with the next two
+        descent.offer_leaves,  # in tests/neighbors/test_descent.py, with the next two
         descent.offer_neighbors,
         descent.standing_in,
     }

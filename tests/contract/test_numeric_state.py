@@ -82,12 +82,21 @@ def nasty_points():
         yield mixed
 
 
-MATRICES, POINTS = list(nasty_matrices()), list(nasty_points())
+@pytest.fixture
+def matrices(thorough):
+    """Return all nasty matrices, or each fourth, some of every size."""
+    return list(nasty_matrices())[:: 1 if thorough else 4]
+
+
+@pytest.fixture
+def points(thorough):
+    """Return all nasty points, or each third, some of every size."""
+    return list(nasty_points())[:: 1 if thorough else 3]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, "single"])
-def test_functions_of_matrices_set_their_own_state(kind):
-    for S in MATRICES:
+def test_functions_of_matrices_set_their_own_state(kind, matrices):
+    for S in matrices:
         with np.errstate(all="ignore"):
             K = S.astype(np.float32) if kind == "single" else kind(S)
         far = np.full(len(S), 1e100)
@@ -108,8 +117,8 @@ def test_functions_of_matrices_set_their_own_state(kind):
 
 
 @pytest.mark.parametrize("method", CLUSTERERS)
-def test_clusterers_set_their_own_state(method):
-    for X in POINTS:
+def test_clusterers_set_their_own_state(method, points):
+    for X in points:
         for options in ({}, {"n_neighbors": 3})[: 1 + (method is not DSDC)]:
             model = allowed(method(2, **options).fit, X)
             for name in LATER:
@@ -119,8 +128,8 @@ def test_clusterers_set_their_own_state(method):
                     allowed(getattr(model, name), X)
 
 
-def test_variants_of_clusterers_set_their_own_state():
-    for X in POINTS:
+def test_variants_of_clusterers_set_their_own_state(matrices, points):
+    for X in points:
         allowed(ANCMM(2, n_neighbors=3, graph_update="exact").fit, X)
         allowed(ANCMM.paper(2, 3).fit, X)
         for affinity in ("self_tuning", "adaptive"):
@@ -128,7 +137,7 @@ def test_variants_of_clusterers_set_their_own_state():
             allowed(model.fit, X)
         allowed(adaptive_neighbors_graph, X, 2)
         allowed(estimate_n_clusters, X, max_clusters=3)
-    for S in MATRICES:
+    for S in matrices:
         for method in (ANCMM, CLR):
             allowed(method(min(2, len(S)), metric="affinity").fit, S)
         model = DoublyStochasticSpectral(min(2, len(S)), affinity="precomputed")
@@ -145,9 +154,9 @@ def test_the_state_of_the_caller_is_left_as_it_was():
     assert np.geterr() == before
 
 
-def test_no_warning_of_numpy_leaks_by_default():
+def test_no_warning_of_numpy_leaks_by_default(points):
     with np.errstate(all="warn"):
-        for X in POINTS:
+        for X in points:
             for method in (DSDC, ERCAN, DoublyStochasticSpectral):
                 allowed(method(2).fit, X)
 

@@ -1,5 +1,7 @@
 """The site: it builds without a warning, its links lead somewhere, its snippets run."""
 
+import fcntl
+import os
 import re
 import subprocess
 import sys
@@ -30,7 +32,8 @@ def test_snippets_run_and_print_what_they_say(name, tmp_path):
     done = subprocess.run(
         [sys.executable, script],
         capture_output=True, text=True, check=True, cwd=tmp_path,
-        env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"},
+        env={"MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"}
+        | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     )  # fmt: skip
     said = [
         line.split("# ", 1)[1]
@@ -55,19 +58,31 @@ class Links(HTMLParser):
                 self.links.append(held[name])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    for name in ("sphinx", "sphinx_gallery", "myst_parser", "numpydoc", "scanpy",
-                 "pydata_sphinx_theme", "sphinx_copybutton", "leidenalg"):  # fmt: skip
-        pytest.importorskip(name)
-    folder = tmp_path_factory.mktemp("site")
+def built(folder):
+    """Build the site, and leave a mark when it is whole."""
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
          str(DOCS), str(folder)],
         capture_output=True, text=True, check=False, env=None,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return folder
+    (folder / "whole").touch()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return the folder of the site, which one of the processes of a run builds."""
+    for name in ("sphinx", "sphinx_gallery", "myst_parser", "numpydoc", "scanpy",
+                 "pydata_sphinx_theme", "sphinx_copybutton", "leidenalg"):  # fmt: skip
+        pytest.importorskip(name)
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent  # the processes' own folders lie there
+    with open(place / "site.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "site" / "whole").exists():
+            built(place / "site")
+    return place / "site"
 
 
 def pages_of(site):
@@ -76,6 +91,7 @@ def pages_of(site):
     return {page: Links(page.read_text()) for page in found}
 
 
+@pytest.mark.first
 def test_every_link_leads_somewhere(site):
     pages = pages_of(site)
     assert len(pages) > 50
@@ -106,6 +122,7 @@ def clicks(pages, start, wanted):
     return count if wanted in now else None
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     ("aim", "page"),
     [
@@ -125,6 +142,7 @@ def test_three_clicks_lead_there(site, aim, page):
     assert found <= 3, aim
 
 
+@pytest.mark.first
 def test_every_public_name_has_a_page(site):
     import bistochastic
     import bistochastic.io
@@ -139,6 +157,7 @@ def test_every_public_name_has_a_page(site):
             )
 
 
+@pytest.mark.first
 def test_the_gallery_has_its_pictures(site):
     index = Links((site / "gallery" / "index.html").read_text())
     shown = {link for link in index.links if "thumb" in link}
@@ -148,6 +167,7 @@ def test_the_gallery_has_its_pictures(site):
         assert "<img" in page, example.name
 
 
+@pytest.mark.first
 def test_it_asks_nothing_of_the_network(site):
     for page in pages_of(site):
         loaded = re.findall(

@@ -226,12 +226,12 @@ def used(model, data):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_changed_model_is_refused_or_works(tmp_path, kept):
+def test_a_changed_model_is_refused_or_works(tmp_path, kept, thorough):
     """Whatever is changed in the file, no error of a library comes out."""
     data, about, held = kept
     file, refused = tmp_path / "a.model", 0
     for what, attributes in tampering.tampered(
-        held["attributes"], random.Random(1), 0.08
+        held["attributes"], random.Random(1), 0.08 if thorough else 0.03
     ):
         tampering.written(file, about, held | {"attributes": attributes})
         try:

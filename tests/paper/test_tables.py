@@ -6,10 +6,9 @@ import re
 import pytest
 
 pytest.importorskip("typer")
-from test_cluster import run
-
 from bistochastic.paper import page, runs, tables
 from bistochastic.paper.protocol import DEFAULT, Cell, cells
+from commands import run
 
 
 @pytest.fixture(autouse=True)

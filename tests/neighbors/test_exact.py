@@ -9,12 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
-from bistochastic.cluster.candidates import of_points
 from bistochastic.neighbors.exact import nearest, nearest_to, squared_distances
 from bistochastic.neighbors.points import Points
-from bistochastic.places.given_pairs import distinct
-from bistochastic.places.host.host import Host
-from bistochastic.places.parts import parts
 
 
 def brute(X, Y):
@@ -65,32 +61,6 @@ def test_new_rows(rng):
     np.testing.assert_allclose(costs, np.sort(D, axis=1)[:, :4])
 
 
-def test_rows_of_similar_length_share_a_table(rng):
-    lengths = rng.integers(1, 40, 100)
-    i = np.repeat(np.arange(100), lengths)
-    j, costs = rng.integers(0, 100, i.size), rng.random(i.size)
-    made = parts(i, j, costs, 100)
-    assert sorted(np.concatenate([part.rows for part in made])) == list(range(100))
-    assert sum(part.values.size for part in made) <= 2 * i.size
-    for part in made:
-        for row, columns, values in zip(
-            part.rows, part.columns, part.values, strict=True
-        ):
-            on = np.isfinite(values)
-            np.testing.assert_array_equal(columns[on], j[i == row])
-            np.testing.assert_array_equal(values[on], costs[i == row])
-            assert not on[lengths[row] :].any()
-
-
-def test_distinct_points_are_counted(rng):
-    X = rng.random((12, 2))[rng.integers(0, 12, 50)]
-    number = len(np.unique(X, axis=0))
-    for wanted in (20, None):
-        points = Points.of(X, "euclidean")
-        made = of_points(Host(), points, len(X), 20, wanted, loops=True)
-        assert distinct(made.costs) == number
-
-
 def test_the_search_is_exact_on_blobs():
     X, _ = make_blobs(500, 16, centers=5, random_state=0)
     columns, _ = nearest(Points.of(X, "euclidean"), 10)
@@ -128,11 +98,7 @@ def test_directions_of_rows_of_any_length(rng, size):
 
 
 INTERRUPTED = """
-import signal, sys
 import signal
-import subprocess
-import sys
-
 import numpy as np
 from bistochastic.neighbors.exact import nearest
 from bistochastic.neighbors.points import Points
@@ -147,12 +113,12 @@ signal.signal(signal.SIGALRM, interrupt)
 points = Points.of(np.random.default_rng(0).normal(size=(3000, 2)), "euclidean")
 nearest(points, 30)
 for moment in np.random.default_rng(1).uniform(1e-4, 2e-2, 150):
-    try:
-        signal.setitimer(signal.ITIMER_REAL, moment)
+    try:  # Python's own locks may hang or raise when interrupted: then again in 5 s
+        signal.setitimer(signal.ITIMER_REAL, moment, 5)
         nearest(points, 30, n_jobs=4)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    except Alarm:
-        pass
+    except (Alarm, RuntimeError):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 print("alive")
 """
 

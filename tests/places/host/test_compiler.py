@@ -13,7 +13,7 @@ import sys, warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
-    from bistochastic.places.host import kernels_rows as kernels
+    from bistochastic.places.host import kernels
     print(kernels.__file__)
     ends, columns = np.array([0, 1, 2]), np.array([1, 0])
     print(kernels.mirrored(ends, columns, np.ones(2)))

@@ -11,18 +11,12 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM, InputError
-from bistochastic.neighbors import choose as module
+from bistochastic.neighbors import choose, inverted_file
 from bistochastic.neighbors.choose import neighbors_of
-from bistochastic.neighbors.descent import (
-    Lists,
-    leaves,
-    offer_leaves,
-    offer_neighbors,
-    standing_in,
-)
 from bistochastic.neighbors.exact import nearest
 from bistochastic.neighbors.points import Points
 from conftest import need
+from selection import some
 
 
 @pytest.fixture(params=["lists", "descent"])
@@ -31,11 +25,11 @@ def way(request, monkeypatch):
     if request.param == "lists":
         need("faiss")
     else:
-        monkeypatch.setattr(module, "LISTED", 0)
+        monkeypatch.setattr(choose, "LISTED", 0)
     return request.param
 
 
-@pytest.mark.parametrize("wanted", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("wanted", some([0.95, 0.8, 0.99], 1))
 @pytest.mark.usefixtures("way")
 def test_the_recall_is_what_was_wanted(wanted):
     X, _ = make_blobs(6000, 12, centers=10, cluster_std=4.0, random_state=0)
@@ -122,8 +116,8 @@ def test_what_cannot_be_searched_approximately(monkeypatch):
 
 def test_without_faiss(monkeypatch):
     X, _ = make_blobs(2000, 8, random_state=0)
-    monkeypatch.setattr(module, "available", lambda: False)
-    monkeypatch.setattr(module, "MANY", 100)
+    monkeypatch.setattr(choose, "available", lambda: False)
+    monkeypatch.setattr(choose, "MANY", 100)
     model = ANCMM(3, n_neighbors=10).fit(X)
     assert 0.95 <= model.history_[0]["recall"] <= 1.0
     assert model.n_components_ == 3
@@ -138,52 +132,6 @@ def test_neighbors_that_singles_cannot_tell_apart():
     assert found.recall >= 0.95
     hits = (found.columns[:, :, None] == nearest(points, 10)[0][:, None, :]).any(axis=1)
     assert hits.mean() > 0.93
-
-
-def _points(n=1500, d=9):
-    return np.random.default_rng(1).standard_normal((n, d)).astype(np.float32)
-
-
-def test_rounds_of_the_descent_by_text_and_by_body():
-    from bistochastic.places.host import kernels
-
-    x, made = _points(), []
-    for body in (None, kernels.ON_TABLES):
-        fast = (body or {}).get
-        rng = np.random.default_rng(0)
-        lists = Lists.empty(1500, 12, x.dtype)
-        for _ in range(2):
-            order = leaves(x @ rng.standard_normal((9, 4)).astype(np.float32))
-            fast(offer_leaves, offer_leaves)(x, order, 100, lists)
-        assert lists.fresh.all()
-        for _ in range(2):
-            back = fast(standing_in, standing_in)(lists)
-            lists = fast(offer_neighbors, offer_neighbors)(x, lists, back)
-        made.append((lists, back))
-    (ours, back), (theirs, other) = made
-    np.testing.assert_array_equal(ours.columns, theirs.columns)
-    np.testing.assert_array_equal(ours.fresh, theirs.fresh)
-    np.testing.assert_allclose(ours.costs, theirs.costs, rtol=1e-5)
-    for one, two in zip(back, other, strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_a_round_is_what_the_definition_says():
-    x = _points(200)
-    lists = Lists.empty(200, 6, x.dtype)
-    offer_leaves(x, np.arange(200), 20, lists)
-    columns, _ = standing_in(lists)
-    near = [
-        {*lists.columns[i].tolist(), *columns[i].tolist()} - {-1} for i in range(200)
-    ]
-    after = offer_neighbors(x, lists, standing_in(lists))
-    D = ((x[:, None] - x) ** 2).sum(axis=2)
-    for i in range(200):
-        offered = set().union(*(near[p] for p in near[i])) | set(lists.columns[i])
-        best = sorted(offered - {i}, key=lambda j: D[i, j])[:6]
-        assert list(after.columns[i]) == best
-    new = (after.columns[:, :, None] != lists.columns[:, None, :]).all(axis=2)
-    np.testing.assert_array_equal(after.fresh, new)
 
 
 def test_singles_stay_singles(monkeypatch, tmp_path):
@@ -225,7 +173,7 @@ def test_threads_are_limited_and_given_back():
     np.testing.assert_array_equal(one.labels_, every.labels_)
 
 
-@pytest.mark.parametrize("unit", [1e60, 1e20, 1e-24, 1e-60])
+@pytest.mark.parametrize("unit", some([1e60, 1e-60, 1e20, 1e-24], 2))
 @pytest.mark.usefixtures("way")
 def test_the_search_does_not_depend_on_the_unit(unit):
     """Singles end at 1e38: squares of such coordinates left their range."""
@@ -247,8 +195,8 @@ def test_neighbors_as_near_as_the_last_count_as_found():
 
 
 def test_a_search_that_falls_short_is_told(monkeypatch):
-    monkeypatch.setattr(module, "MOST", 2)
     need("faiss")
+    monkeypatch.setattr(inverted_file, "MOST", 2)
     X = np.random.default_rng(0).normal(size=(3000, 40))
     with pytest.warns(UserWarning, match="search found"):
         ANCMM(2, n_neighbors=10, neighbors=0.99).fit(X)
@@ -279,7 +227,7 @@ def test_a_forked_child_does_not_hang():
     assert done.stdout == "ended 0\n", done.stderr
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 10, 17])
+@pytest.mark.parametrize("n", some([2, 17, 3, 5, 10], 2))
 @pytest.mark.usefixtures("way")
 def test_few_points_have_neighbors_too(n):
     X = np.random.default_rng(n).normal(size=(n, 8))

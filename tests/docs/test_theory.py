@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from matplotlib.mathtext import MathTextParser
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 THEORY = sorted((ROOT / "docs" / "theory").glob("*.md"))
-PAGES = [*THEORY, *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+PAGES = [*THEORY, *sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 BLOCK = re.compile(r"```math\n(.*?)```", re.DOTALL)
 INLINE = re.compile(r"\$([^$\n]+)\$")
 

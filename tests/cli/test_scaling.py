@@ -8,10 +8,9 @@ from scipy.io import mmwrite
 from scipy.sparse import csr_array, save_npz
 
 pytest.importorskip("typer")
-from test_cluster import run
-
 from bistochastic.cli.console import INPUT, OUTPUT, SHORT, USAGE
 from bistochastic.io import read_matrix
+from commands import run
 
 S = csr_array(np.array([[4.0, 2, 0], [2, 1, 3], [0, 3, 9]]))
 HUB = csr_array(np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]]))

@@ -141,20 +141,15 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 import contextlib, sys
 import numpy as np, torch
-from bistochastic.places.torch_device import build as torch_build
-from bistochastic.places.torch_device import cells as torch_cells
-from bistochastic.places.torch_device import measures as torch_measures
-from bistochastic.places.torch_device import csr as torch_csr
-from bistochastic.places.torch_device import search as torch_search
-from bistochastic.places.torch_device import triton_kernels as kernels
-from bistochastic.places import tables as costs
+from bistochastic.places import tables
+from bistochastic.places.torch_device import csr, search, triton_kernels as kernels
 torch.cuda.device_of = lambda x: contextlib.nullcontext()
-torch_search.FEW, torch_measures.CLOSE = 100, 3
+search.FEW, search.CLOSE = 100, 3
 rng = np.random.default_rng(0)
 for n, d in ((1100, 3), (1030, 16)):
     x = torch.from_numpy(rng.random((n, d)) - 0.5)
-    made = torch_search.neighbors(x, 4, "exact", kernels)
-    true = torch_measures.all_pairs(x, torch.arange(n), 4)
+    made = search.neighbors(x, 4, "exact", kernels)
+    true = search.all_pairs(x, torch.arange(n), 4)
     assert (made[0] == true[0]).all() and (made[1] == true[1]).all()
 A = torch.from_numpy(rng.random((70, 70)) * (rng.random((70, 70)) < 0.2))
 S = (A + A.T).to_sparse_csr()
@@ -167,12 +162,12 @@ wanted = 2 * (S @ Y) + 0.5 * Y - 3 * X
 kernels.three_term(S, X, Y, torch.tensor([2, 0.5, -3], dtype=torch.float64))
 near(X, wanted)
 square = (A + A.T) @ (A + A.T)
-near(kernels.squared(S), square[torch_build.rows_of(S), S.col_indices()])
+near(kernels.squared(S), square[csr.rows_of(S), S.col_indices()])
 assert kernels.mirrored(S)
 S.values()[3] *= 1 + 1e-15
 assert not kernels.mirrored(S)
 rows, columns = torch.arange(9), torch.from_numpy(rng.integers(0, 70, (9, 5)))
-near(kernels.distances(Y, rows, columns), costs.distances(Y, rows, columns))
+near(kernels.distances(Y, rows, columns), tables.distances(Y, rows, columns))
 print("all the same")
 """
 

@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from bistochastic import (
-    ANCMM,
+from bistochastic.api import (
     entropic_plan,
     marcus_mapping,
     project_doubly_stochastic,
     support,
 )
+from bistochastic.cluster.ancmm import ANCMM
 from bistochastic.core.errors import ClusterError, InputError
+from conftest import local_cluster
 from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")
 import dask
 import dask.array as da
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from bistochastic.places.dask_workers.client import Recorder
 from bistochastic.places.dask_workers.workers import _check_device
@@ -39,13 +40,7 @@ def cluster():
     """Return a cluster of two workers inside this process, and a client."""
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-            silence_logs=60,
-        ) as made,
+        local_cluster(silence_logs=60) as made,
         Client(made) as client,
     ):
         yield made, client
