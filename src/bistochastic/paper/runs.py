@@ -4,8 +4,6 @@ import gzip
 import json
 import os
 import platform
-import resource
-import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +14,7 @@ from pathlib import Path
 from bistochastic import __version__
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.jobs import workers
+from bistochastic.core.memory import peak_memory
 from bistochastic.core.progress import wrote
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
@@ -191,7 +190,6 @@ def one(cell, folder=None):
             scored(y, labels) | {"clusters": number}
             for labels, number in partitions(cell, X, c)
         ]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "key": cell.key,
         "version": VERSION,
@@ -204,7 +202,7 @@ def one(cell, folder=None):
         "wanted": c,
         "scores": made,
         "seconds": round(time.perf_counter() - begin, 3),
-        "megabytes": round(peak / (1e6 if sys.platform == "darwin" else 1e3)),
+        "megabytes": peak_memory(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
     }
