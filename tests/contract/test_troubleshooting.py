@@ -14,7 +14,8 @@ HOLE = "{}"  # stands for what is inserted
 HEAD = "words of the message"
 SAYS = {"warnings.warn", "voice.warn", "voice.fail", "sys.exit"}
 SPOKEN = {  # functions that make sentences, or parts, of messages
-    "tables/preparation.py": {"counting", "_far"},
+    "tables/prepare.py": {"_far_rows"},
+    "tables/scales.py": {"counter_warnings"},
     "cli/console.py": {"ends"},
     "core/result.py": {"_told"},
     "io/sandbox.py": {"_end"},

@@ -20,7 +20,9 @@ from bistochastic.io import read_table, save, write_graph, write_summary
 from bistochastic.io.table import Table
 from bistochastic.io.writing import as_json
 from bistochastic.places.torch_device.device import Device
-from bistochastic.tables.preparation import LAYOUT, counting, learned, scale_of
+from bistochastic.tables import prepare_table
+from bistochastic.tables.preparation import LAYOUT, saved_form
+from bistochastic.tables.scales import chosen_scale
 
 ENDINGS = {"labels": TABLES, "graph": GRAPHS, "report": PAGES}
 TOLD = (  # facts that are kept with a model
@@ -89,24 +91,25 @@ def _prepared(
     """Read a table, make its columns ready, and say what was decided."""
     with voice.stage(f"Reading {path.name}"):
         table = read_table(path, **reading.options())
-    scale, said = scale_of(table, preparing.scale, metric)
+    scale, said = chosen_scale(table, preparing.scale, metric)
     voice.note(_described(path, table, said))
-    counted = counting(table)
-    preparation, X, kept, notes = learned(
-        path,
-        table,
-        scale=scale,
-        impute=preparing.impute,
-        drop_missing=preparing.drop_missing,
-        layout=reading.only(LAYOUT),
-    )
-    notes = table.notes + notes
-    for note in notes:
+    with remarks() as warned:
+        prepared = prepare_table(
+            table,
+            scale=scale,
+            impute=preparing.impute,
+            drop_missing=preparing.drop_missing,
+            metric=metric,
+            layout=reading.only(LAYOUT),
+            name=path,
+            copy=False,
+        )
+    for note in prepared.notes:
         voice.note(note)
-    for note in counted:
-        voice.warn(note)
+    for text in warned:
+        voice.warn(text)
     file = voice.known_as.get(str(path), str(path))
-    return Rows(file, table, preparation, X, kept, notes + counted)
+    return Rows.of(file, table, prepared, warned)
 
 
 def _described(path: Path, table: Table, said: str) -> str:
@@ -131,7 +134,7 @@ def _write(
         voice.wrote(writing.graph, "doubly stochastic graph")
     if writing.model:
         told = {name: facts[name] for name in TOLD if name in facts}
-        extra = {"preparation": rows.preparation.kept(), "told": told}
+        extra = {"preparation": saved_form(rows.preparation), "told": told}
         with voice.stage("Writing the model"):
             save(model, writing.model, extra=extra, force=writing.force)
         voice.wrote(writing.model, "model for `bistochastic predict`")

@@ -14,6 +14,7 @@ from bistochastic.cli.rows import Rows
 from bistochastic.cli.saved_model import facts_kept, read_again
 from bistochastic.core.errors import InputError, several
 from bistochastic.report import write_page
+from bistochastic.tables.preparation import coordinate_names
 
 SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
 
@@ -79,7 +80,7 @@ def put_page(
     writing : Writing
         How to lay rows out, and whether a file may be replaced.
     """
-    names, shift, factor = rows.preparation.described()
+    names, shift, factor = coordinate_names(rows.preparation)
     with voice.stage("Writing the page"):
         write_page(
             out,

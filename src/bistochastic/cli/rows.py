@@ -1,12 +1,13 @@
 """The rows that a command works on: a table, and the coordinates made of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bistochastic.io.table import Table
-from bistochastic.tables.preparation import Preparation
+from bistochastic.tables import Preparation, PreparedTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,31 @@ class Rows:
     X: Any
     kept: Any
     notes: list[str]
+
+    @classmethod
+    def of(
+        cls, file: str, table: Table, made: PreparedTable, more: Sequence[str] = ()
+    ) -> "Rows":
+        """Return the rows of a table that was made ready.
+
+        Parameters
+        ----------
+        file : str
+            The file, as the user named it.
+        table : Table
+            What it has.
+        made : PreparedTable
+            Its coordinates.
+        more : sequence of str
+            More notes.
+
+        Returns
+        -------
+        Rows
+            All of them together.
+        """
+        notes = [*made.notes, *more]
+        return cls(file, table, made.preparation, made.X, made.kept, notes)
 
     @property
     def number(self) -> int:

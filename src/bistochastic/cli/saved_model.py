@@ -6,11 +6,12 @@ from typing import Any
 from bistochastic.cli.console import Voice
 from bistochastic.cli.request import Reading
 from bistochastic.cli.rows import Rows
-from bistochastic.core.errors import FileError, InputError, several
+from bistochastic.core.errors import FileError, InputError
 from bistochastic.io import read_table
 from bistochastic.io.models import load_with_extra
 from bistochastic.io.table import Table
-from bistochastic.tables.preparation import Preparation, applied
+from bistochastic.tables import Preparation, apply_preparation
+from bistochastic.tables.preparation import from_saved_form, has_numbered_columns
 
 NUMBERS_THEN = "It was a column of numbers when the model was made."
 KINDS = {  # facts that are kept with a model, and what they are
@@ -57,31 +58,27 @@ def read_again(
     with voice.stage(f"Reading {path.name}"):
         table = _table(path, reading, preparation)
     try:
-        X, kept, notes = applied(path, table, preparation, drop_missing=drop_missing)
+        prepared = apply_preparation(
+            table, preparation, drop_missing=drop_missing, name=path, copy=False
+        )
     except InputError:
         raise
     except (LookupError, TypeError, ValueError) as error:
         raise FileError(f"{saved} is damaged: {error}") from None
-    for note in notes:
+    for note in prepared.notes:
         voice.note(note)
     file = voice.known_as.get(str(path), str(path))
-    return model, extra, Rows(file, table, preparation, X, kept, notes)
+    return model, extra, Rows.of(file, table, prepared)
 
 
 def _table(path: Path, reading: Reading, preparation: Preparation) -> Table:
     """Read the columns of a file that a model needs."""
     options = preparation.layout | reading.options()
-    if not preparation.numbered():
+    if not has_numbered_columns(preparation):
         options |= {"use": preparation.names, "exact": True}
-    table = read_table(
+    return read_table(
         path, **options, encode=tuple(preparation.texts), advice=NUMBERS_THEN
     )
-    if table.values.shape[1] != len(preparation.names):
-        raise InputError(
-            f"{path} has {several(table.values.shape[1], 'column')} to use, and the "
-            f"model was made of {len(preparation.names)}."
-        )
-    return table
 
 
 def _preparation(saved: Path, model: Any, extra: dict[str, Any]) -> Preparation:
@@ -93,7 +90,7 @@ def _preparation(saved: Path, model: Any, extra: dict[str, Any]) -> Preparation:
             names = [str(i + 1) for i in range(model.n_features_in_)]
         return Preparation(list(map(str, names)), {}, "none")
     try:
-        return Preparation(**held).checked(model.n_features_in_)
+        return from_saved_form(held, model.n_features_in_)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise FileError(f"{saved} is damaged: what it says of columns.") from None
 
