@@ -11,7 +11,7 @@ import pytest
 import bistochastic
 import fuzz
 from bistochastic.core.errors import MissingError
-from bistochastic.io import sandbox as apart
+from bistochastic.io import sandbox
 
 SOURCE = Path(bistochastic.__file__).parents[1]
 KINDS = {"mtx": "a.mtx", "mat": "b.mat", "h5ad": "a.h5ad", "cool": "a.cool"}
@@ -38,10 +38,10 @@ sys.path[:0] = ["", hostile]
 read()
 """
 MISSING = """
-    from bistochastic.io import apart
+    from bistochastic.io import sandbox
     from bistochastic.io.optional import needed
     sys.modules["h5py"] = None
-    apart.READERS["mtx"] = lambda path, limit: needed("h5py", path)
+    sandbox.READERS["mtx"] = lambda path, limit: needed("h5py", path)
     child()
 """
 
@@ -67,14 +67,14 @@ def imported(kind, file, monkeypatch):
     said = []
 
     def counted(words, **options):
-        at = words.index(str(apart.CHILD))
+        at = words.index(str(sandbox.CHILD))
         done = run([*words[:at], "-c", COUNT, *words[at:]], **options)
         said.append(done.stderr.split())
         return done
 
     run = subprocess.run
-    monkeypatch.setattr(apart.subprocess, "run", counted)
-    apart.read_apart(kind, file, 1 << 30, **fuzz.APART[kind])
+    monkeypatch.setattr(sandbox.subprocess, "run", counted)
+    sandbox.read_apart(kind, file, 1 << 30, **fuzz.APART[kind])
     return said[0]
 
 
@@ -110,7 +110,7 @@ def test_the_process_runs_this_very_package(tmp_path, known, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.mtx").write_bytes(dict(known["mtx"])["a.mtx"])
-    assert apart.read_apart("mtx", tmp_path / "a.mtx", 1 << 30).shape == (8, 8)
+    assert sandbox.read_apart("mtx", tmp_path / "a.mtx", 1 << 30).shape == (8, 8)
 
 
 def test_folders_that_libraries_came_from_are_handed_on(tmp_path, monkeypatch):
@@ -118,21 +118,21 @@ def test_folders_that_libraries_came_from_are_handed_on(tmp_path, monkeypatch):
     (tmp_path / "a" / "stacked").mkdir(parents=True)
     (tmp_path / "a" / "stacked" / "__init__.py").write_text("")
     (tmp_path / "a" / "single.py").write_text("")
-    monkeypatch.setattr(apart, "LIBRARIES", ("numpy", "stacked", "single"))
+    monkeypatch.setattr(sandbox, "LIBRARIES", ("numpy", "stacked", "single"))
     for folder in ("a", "b"):
         monkeypatch.syspath_prepend(tmp_path / folder)
-    assert not [place for place in apart._places() if str(tmp_path) in place]
+    assert not [place for place in sandbox._places() if str(tmp_path) in place]
     for name in ("stacked", "single"):
         monkeypatch.setitem(sys.modules, name, import_module(name))
-    assert [p for p in apart._places() if str(tmp_path) in p] == [str(tmp_path / "a")]
+    assert [p for p in sandbox._places() if str(tmp_path) in p] == [str(tmp_path / "a")]
 
 
 def test_what_only_PYTHONPATH_holds_is_said(tmp_path, known, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     file, child = tmp_path / "a.mtx", tmp_path / "child.py"
     file.write_bytes(dict(known["mtx"])["a.mtx"])
-    text = apart.CHILD.read_text().replace("    child()", MISSING)
-    child.write_text(text.replace("__file__", repr(str(apart.CHILD))))
-    monkeypatch.setattr(apart, "CHILD", child)
+    text = sandbox.CHILD.read_text().replace("    child()", MISSING)
+    child.write_text(text.replace("__file__", repr(str(sandbox.CHILD))))
+    monkeypatch.setattr(sandbox, "CHILD", child)
     with pytest.raises(MissingError, match=r"h5py.*PYTHONPATH is not used"):
-        apart.read_apart("mtx", file, 1 << 30)
+        sandbox.read_apart("mtx", file, 1 << 30)

@@ -216,7 +216,8 @@ def report(
                 file=file, id=id_, label=label, key=key, format=format,
                 max_memory=o.size_of(max_memory),
             ),
-            Writing(out=out, layout=layout.value, force=force),
+            out,
+            Writing(layout=layout.value, force=force),
             drop_missing=drop_missing,
         )  # fmt: skip
 

@@ -127,7 +127,7 @@ def _write(
     """Write the files that are wanted."""
     if writing.labels:
         labels = of_every_row(model.labels_, rows.kept)
-        put_labels(voice, writing, labels, rows.table)
+        put_labels(voice, writing.labels, writing, labels, rows.table)
     if writing.graph:
         with voice.stage("Writing the graph"):
             write_graph(writing.graph, model.affinity_matrix_, force=writing.force)

@@ -49,6 +49,7 @@ def of_every_row(labels: Any, kept: Any) -> Any:
 
 def put_labels(
     voice: Voice,
+    out: str,
     writing: Writing,
     labels: Any,
     table: Table,
@@ -60,8 +61,10 @@ def put_labels(
     ----------
     voice : Voice
         Speaks.
+    out : str
+        Where to; ``-`` is standard output.
     writing : Writing
-        Where to, and how.
+        How.
     labels : array
         The clusters; None for rows that were left out.
     table : Table
@@ -70,16 +73,16 @@ def put_labels(
         More columns, by name.
     """
     text = io.StringIO()
-    stream = writing.labels == "-"
+    stream = out == "-"
     marked = write_labels(
-        text if stream else writing.labels, labels, ids=table.ids,
+        text if stream else out, labels, ids=table.ids,
         id_name=table.id_name, columns=columns, force=writing.force,
         raw=writing.raw_ids,
     )  # fmt: skip
     if stream:
         voice.put(text.getvalue())
     else:
-        voice.wrote(writing.labels, f"clusters of {several(len(labels), 'row')}")
+        voice.wrote(out, f"clusters of {several(len(labels), 'row')}")
     if marked:
         voice.warn(
             f"{several(marked, 'name')} that a spreadsheet would take for a formula "

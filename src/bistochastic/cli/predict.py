@@ -57,7 +57,7 @@ def predict(
             shares = _shares(model, rows, saved, path)
         facts = _facts(model, rows, shares, saved, writing)
         if writing.labels:
-            _write(voice, rows, shares, writing)
+            _write(voice, writing.labels, rows, shares, writing)
         if writing.json:
             voice.put(as_json(facts))
         else:
@@ -93,13 +93,13 @@ def _facts(
     }
 
 
-def _write(voice: Voice, rows: Rows, shares: Any, writing: Writing) -> None:
+def _write(voice: Voice, out: str, rows: Rows, shares: Any, writing: Writing) -> None:
     """Write the cluster of each row and the confidence of it."""
     confidence = np.full(len(rows.kept), np.nan)
     confidence[rows.kept] = shares.max(axis=1)
     columns = {"confidence": [None if c != c else round(c, 6) for c in confidence]}
     labels = of_every_row(shares.argmax(axis=1), rows.kept)
-    put_labels(voice, writing, labels, rows.table, columns)
+    put_labels(voice, out, writing, labels, rows.table, columns)
 
 
 def _show(voice: Voice, facts: dict[str, Any]) -> None:

@@ -20,7 +20,13 @@ SCALERS = {"zscore": "StandardScaler", "minmax": "MinMaxScaler"}
 
 
 def report(
-    voice: Voice, saved: Path, reading: Reading, writing: Writing, *, drop_missing: bool
+    voice: Voice,
+    saved: Path,
+    reading: Reading,
+    out: str,
+    writing: Writing,
+    *,
+    drop_missing: bool,
 ) -> None:
     """Read a model and the file that it was made of, and write a page.
 
@@ -32,14 +38,16 @@ def report(
         The model.
     reading : Reading
         The file.
-    writing : Writing
+    out : str
         The page.
+    writing : Writing
+        How it is written.
     drop_missing : bool
         Whether rows with missing values are left out.
     """
     with at_hand(voice, reading) as path:
         check_outputs(
-            voice, [saved, path], writing.files(), writing.force, endings={"out": PAGES}
+            voice, [saved, path], {"out": out}, writing.force, endings={"out": PAGES}
         )
         model, extra, rows = read_again(voice, saved, path, reading, drop_missing)
         if rows.number != model.labels_.size:
@@ -51,13 +59,13 @@ def report(
         facts |= facts_kept(saved, extra)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature")
-            put_page(voice, writing.out, model, rows, facts, writing)
-        voice.tell(f"The page: {writing.out}")
+            put_page(voice, out, model, rows, facts, writing)
+        voice.tell(f"The page: {out}")
 
 
 def put_page(
     voice: Voice,
-    out: str | None,
+    out: str,
     model: Any,
     rows: Rows,
     facts: dict[str, Any],

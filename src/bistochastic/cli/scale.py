@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from bistochastic import (
     MarcusResult,
@@ -22,6 +22,7 @@ from bistochastic.cli.console import SHORT, UsageError, Voice, remarks
 from bistochastic.cli.inputs import at_hand
 from bistochastic.cli.outputs import GRAPHS, TABLES, check_outputs
 from bistochastic.cli.request import Reading, Scaling, Writing
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import FileError, InputError, listed, several
 from bistochastic.core.parameters import check_limits
 from bistochastic.io import read_matrix, write_graph, write_labels
@@ -213,7 +214,7 @@ def _write(
 ) -> None:
     """Write the files that are wanted."""
     if writing.out and _a_map(writing.out):
-        _write_cool(voice, path, made, facts, scaling, writing)
+        _write_cool(voice, path, writing.out, made, facts, scaling, writing)
     elif writing.out:
         with voice.stage("Writing the matrix"):
             write_graph(writing.out, made.done.matrix, force=writing.force)
@@ -263,7 +264,7 @@ def _without(S: Any, diagonals: int | None, least: int) -> tuple[Any, Any]:
     poor = filled < least
     kept &= ~(poor[i] | poor[j])
     made = csr_array((entries.data[kept], (i[kept], j[kept])), shape=S.shape)
-    return (made if issparse(S) else made.toarray()), np.flatnonzero(
+    return (made if is_sparse(S) else made.toarray()), np.flatnonzero(
         poor & (filled > 0)
     )
 
@@ -284,13 +285,14 @@ def _said(path: Path, S: Any, scaling: Scaling, left: Any) -> str:
 def _write_cool(
     voice: Voice,
     path: Path,
+    out: str,
     made: Scaled,
     facts: dict[str, Any],
     scaling: Scaling,
     writing: Writing,
 ) -> None:
     """Write a copy of a map with the weights of its bins."""
-    out, column = writing.out, writing.column
+    column = writing.column
     source, group = parts(path)
     kept = {
         "tol": scaling.tol or TOLERANCE,

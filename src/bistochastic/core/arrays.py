@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_torch_array
+from scipy.sparse import issparse
 
 
 def on_cpu(values: Any) -> np.ndarray:
@@ -11,6 +12,11 @@ def on_cpu(values: Any) -> np.ndarray:
     if is_torch_array(values):
         values = values.detach().cpu()
     return np.asarray(values)
+
+
+def is_sparse(values: Any) -> bool:
+    """Tell whether values are held in one of SciPy's sparse forms."""
+    return issparse(values)
 
 
 def in_range(u: Any) -> bool:

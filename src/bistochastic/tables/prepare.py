@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, listed, several
 from bistochastic.core.quiet import quietly
 from bistochastic.io.table import Roles, Table, selected
@@ -144,7 +144,7 @@ def prepare_table(
     texts = {c.name: c.texts for c in table.columns if c.texts}
     made = Preparation(table.names, texts, chosen, layout or {})
     X, every = table.values, np.ones(table.values.shape[0], dtype=np.bool_)
-    if issparse(X):
+    if is_sparse(X):
         check_sparse(name, table)
         return PreparedTable(X, every, notes, made)
     if impute:
@@ -211,7 +211,7 @@ def apply_preparation(
     table = _same_columns(name, table, preparation)
     X, every = table.values, np.ones(table.values.shape[0], dtype=np.bool_)
     notes = list(table.notes)
-    if issparse(X):
+    if is_sparse(X):
         check_sparse(name, table)
         if preparation.scale == "none" and not preparation.texts:
             return PreparedTable(X, every, notes, preparation)

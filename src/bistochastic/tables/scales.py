@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.parameters import PAIRS
 from bistochastic.io.table import Table
@@ -36,7 +36,7 @@ def chosen_scale(table: Table, asked: str | None, metric: str) -> tuple[str, str
     """
     if asked is not None:
         check_choice("scale", asked, SCALES)
-    sparse = issparse(table.values)
+    sparse = is_sparse(table.values)
     if metric in PAIRS:
         if asked not in (None, "none"):
             raise InputError(
@@ -114,7 +114,7 @@ def counter_warnings(table: Table) -> list[str]:
         What to say.
     """
     X = table.values
-    if issparse(X) or X.shape[0] < FEWEST or table.embedded:
+    if is_sparse(X) or X.shape[0] < FEWEST or table.embedded:
         return []
     found = []
     for at, column in enumerate(table.columns):
