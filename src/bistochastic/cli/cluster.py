@@ -25,7 +25,7 @@ from bistochastic.tables.preparation import LAYOUT, saved_form
 from bistochastic.tables.scales import chosen_scale
 
 ENDINGS = {"labels": TABLES, "graph": GRAPHS, "report": PAGES}
-TOLD = (  # facts that are kept with a model
+KEPT_FACTS = (  # facts that are kept with a model
     "file", "scale", "notes", "warnings", "seconds", "peak_memory_mb", "command",
 )  # fmt: skip
 
@@ -133,7 +133,7 @@ def _write(
             write_graph(writing.graph, model.affinity_matrix_, force=writing.force)
         voice.wrote(writing.graph, "doubly stochastic graph")
     if writing.model:
-        told = {name: facts[name] for name in TOLD if name in facts}
+        told = {name: facts[name] for name in KEPT_FACTS if name in facts}
         extra = {"preparation": saved_form(rows.preparation), "told": told}
         with voice.stage("Writing the model"):
             save(model, writing.model, extra=extra, force=writing.force)

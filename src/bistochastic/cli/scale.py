@@ -33,7 +33,7 @@ from bistochastic.io.writing import as_json, beside
 
 NUMBERS = "A matrix has numbers only."
 DIAGONALS = 2  # diagonals that cooler leaves out of a map of contacts
-TOLERANCE = 1e-10  # the error of a row sum that a COOL file names, unless said
+TOLERANCE = 1e-10  # the tolerance that a COOL file names by default
 ARRAYS = ("key", "format", "max_memory")  # options for files that are not text
 TAKEN = ("chrom", "start", "end", ".")  # columns of a COOL file that are not weights
 KINDS = {

@@ -13,7 +13,7 @@ from bistochastic.io.arrays import Archive
 from bistochastic.neighbors.points import Points
 
 ABOUT = "about.json"
-LONGEST = 1 << 29  # bytes of JSON
+LONGEST = 1 << 29  # the most bytes of JSON in an archive
 
 
 def pack(stream: IO[bytes], value: Any, about: dict[str, Any] | None = None) -> None:

@@ -18,9 +18,9 @@ from bistochastic.io.memory_limit import DEFLATED, check_size
 from bistochastic.io.paths import FilePath
 from bistochastic.io.table import LABELS, check_numbers, checked_sparse
 
-ENTRY = 4  # bytes that an entry of an MTX file takes at least
-HEADER = 1 << 16  # bytes that the header of an array may take
-NAMES = ("X", "data", "arr_0")  # what an array of points is called, first come
+ENTRY = 4  # the fewest bytes of an entry in an MTX file
+HEADER = 1 << 16  # the most bytes of the header of an array
+NAMES = ("X", "data", "arr_0")  # names of an array of points, best first
 SPARSE = {"data", "shape", "format"}
 NUMBERS = ("double", "single", "sparse", "logical", "int", "uint")
 

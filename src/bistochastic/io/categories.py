@@ -9,7 +9,7 @@ from bistochastic.core.errors import FileError, listed, several
 from bistochastic.io.optional import needed
 from bistochastic.io.paths import FilePath
 
-TEXTS = 100  # different texts that a column may have to be taken as categories
+TEXTS = 100  # the most different texts of a column of categories
 
 
 class Categories:

@@ -16,9 +16,9 @@ from bistochastic.io.paths import FilePath, parts
 from bistochastic.io.table import LABELS, checked_sparse
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
-POINTS = ("X", "data")  # names of the matrix to read, the first that is there
-HALF = "symmetric-upper"  # how a COOL file says that it has one half of the contacts
-PARTS = (  # what a map of contacts has in a COOL file
+POINTS = ("X", "data")  # names of a matrix of points, best first
+HALF = "symmetric-upper"  # storage mode of a COOL file with one half of the contacts
+PARTS = (  # data sets of a map of contacts in a COOL file
     "bins/chrom", "bins/start", "bins/end", "pixels/bin1_id", "pixels/bin2_id",
     "pixels/count", "chroms/name",
 )  # fmt: skip

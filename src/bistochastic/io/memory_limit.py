@@ -7,7 +7,7 @@ from bistochastic.core.errors import FileError
 from bistochastic.core.parameters import Count
 from bistochastic.io.paths import FilePath
 
-DEFLATED = 1032  # no deflate stream grows by more
+DEFLATED = 1032  # the largest factor by which a deflate stream can grow
 GROUPS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),

@@ -17,7 +17,7 @@ GRAPH = (
     *CLUSTERS, "n_components_", "n_neighbors_", "affinity_matrix_", "penalty_",
     "_n_others", "_points",
 )  # fmt: skip
-NEEDED = {  # by methods of the estimators, and by pages
+NEEDED = {  # attributes that methods of the estimators, or pages, use
     "ANCMM": (*GRAPH, "alpha_", "refine_", "stability_", "agreement_", "trials_"),
     "CAN": GRAPH,
     "CLR": GRAPH,
@@ -35,7 +35,7 @@ SCALED = {
 Check = Callable[[Any, Any], bool]  # of a value, in a model
 REFINED = ("triangles", "local")
 LARGEST = np.finfo(float).max
-HUGE = LARGEST**0.5  # squares of coordinates are doubles
+HUGE = LARGEST**0.5  # the largest coordinate whose square is a float64
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bistochastic.io.model_checks import check
 from bistochastic.io.paths import FilePath, checked_file
 from bistochastic.io.writing import replacing
 
-FORMAT = 1  # raised when an older reader could not read what is written
+FORMAT = 1  # version of the format; raised when older readers cannot read it
 PRIVATE = (
     "_points",
     "_n_others",

@@ -14,7 +14,11 @@ from bistochastic.core.errors import FileError, listed
 from bistochastic.io.categories import ADVICE
 from bistochastic.io.paths import FilePath
 
-LABELS = ("y", "labels", "target")  # what an array of labels is called, first come
+LABELS = (
+    "y",
+    "labels",
+    "target",
+)  # names of an array of labels, best first
 
 
 @dataclass(frozen=True)

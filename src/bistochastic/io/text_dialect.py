@@ -23,8 +23,10 @@ MISSING = (
 )  # fmt: skip
 VOID = ("?", "-", ".", "*", "missing", "unknown", "n.a.", "nil", "void")
 SEPARATORS = ("\t", ";", "|", ",")  # commas may be decimal, so they come last
-SAMPLE, BLOCK, LONGEST = 1 << 16, 1 << 22, 1 << 28
-WIDEST = 1_000_000  # columns
+SAMPLE = 1 << 16  # bytes from which separator and header are found
+BLOCK = 1 << 22  # the fewest bytes that are read at a time
+LONGEST = 1 << 28  # the most bytes of a row
+WIDEST = 1_000_000  # the most columns of a table
 MAGIC = {
     b"PK\x03\x04": "a ZIP archive (or an Excel workbook: save it as CSV)",
     b"PAR1": "a Parquet file (name it .parquet)",

@@ -140,19 +140,8 @@ def write(
         rows = [_bold(line) for line in made]
         parts.append(_part(number, text, tables.HEAD, rows, range(2, 6)))
     if drawn:
-        for number, figure in (
-            (1, figures.figure_1(records)),
-            (2, figures.figure_2(data)),
-        ):
-            parts.append(
-                {
-                    "id": f"figure-{number}",
-                    "title": f"Figure {number}",
-                    "text": "",
-                    "image": _picture(folder, number, figure),
-                    "alt": ALTS[number],
-                }
-            )
+        drawings = {1: figures.figure_1(records), 2: figures.figure_2(data)}
+        parts += [_figure(folder, *drawing) for drawing in drawings.items()]
     page = rendered(
         "reproduction.html.jinja",
         title="The paper's experiments, done again",
@@ -177,6 +166,17 @@ def _part(
         "id": f"table-{number}", "title": title, "text": text, "head": head,
         "rows": rows, "numbers": numbers, "image": None,
     }  # fmt: skip
+
+
+def _figure(folder: Path, number: int, figure: Any) -> dict[str, Any]:
+    """Return a figure as a part of the page."""
+    return {
+        "id": f"figure-{number}",
+        "title": f"Figure {number}",
+        "text": "",
+        "image": _picture(folder, number, figure),
+        "alt": ALTS[number],
+    }
 
 
 def _bold(line: Line) -> list[str]:

@@ -23,7 +23,7 @@ from bistochastic.metrics import (
 )
 
 Record = dict[str, Any]  # what is kept of a run: cell, scores, seconds, versions
-VERSION = 1  # raised when a record of an older one could not stand for a newer one
+VERSION = 1  # version of the protocol; raised when older records no longer count
 KS = (5, 7, 10, 15, 20, 30, 40, 60)
 STARTS = 30
 SCORES = {

@@ -15,8 +15,8 @@ from bistochastic.paper.protocol import DEFAULT, PROTOCOLS, SCORES, TOYS, Record
 from bistochastic.paper.runs import best
 
 METRICS = {3: "ACC", 4: "NMI", 5: "PUR"}
-NEAR = 2.0  # points within which a printed number counts as reproduced
-TIE = 0.05  # points within which two methods count as equal
+NEAR = 2.0  # the largest difference, in points, from a number that is reproduced
+TIE = 0.05  # the largest difference, in points, of two methods that are equal
 
 
 @cache

@@ -140,7 +140,7 @@ def _judged(found: list[Sign]) -> tuple[str, str]:
         return FAIR, "There is nothing here to judge the clusters by."
     if len(poor) > 1 or "forced cuts" in poor or "number of clusters" in poor:
         return POOR, (
-            f"Do not trust these clusters: {_and(poor)} against them. "
+            f"Do not trust these clusters: {_speaking(poor)} against them. "
             "Another number of clusters, other columns or another scaling may fit "
             "better; or there are none."
         )
@@ -161,7 +161,7 @@ def _judged(found: list[Sign]) -> tuple[str, str]:
     return FAIR, "The clusters are fair: most rows are sure, some are not."
 
 
-def _and(names: list[str]) -> str:
+def _speaking(names: list[str]) -> str:
     """Return names as a subject with its verb."""
     if len(names) == 1:
         return f"{names[0]} speaks"
