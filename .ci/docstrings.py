@@ -11,6 +11,7 @@ import bistochastic.io
 import bistochastic.plot
 import bistochastic.report
 import bistochastic.singlecell
+import bistochastic.tables
 
 LEFT_OUT = {
     "ES01",  # a summary may be enough
@@ -24,7 +25,7 @@ def names():
     """List the public names, and the public members that classes define."""
     public = (
         bistochastic, bistochastic.datasets, bistochastic.io, bistochastic.plot,
-        bistochastic.report, bistochastic.singlecell,
+        bistochastic.report, bistochastic.singlecell, bistochastic.tables,
     )  # fmt: skip
     for module in public:
         for name in module.__all__:

@@ -4,7 +4,9 @@ import sys
 import textwrap
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -39,7 +41,7 @@ SCORES = {
 }
 
 
-def main(folder="build"):
+def main(folder: str | Path = "build") -> None:
     """Cluster a built-in data set, scale a built-in graph, and leave a page."""
     folder = Path(folder)
     makes = _installed()
@@ -51,12 +53,12 @@ def main(folder="build"):
         print(f"{name}\n{_name(place)}")
 
 
-def _name(path):
+def _name(path: Path) -> str:
     """Return a path to print, with bytes that are not UTF-8 written as numbers."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-def write_wine(folder):
+def write_wine(folder: Path) -> Path:
     """Leave Wine as a table with names of rows and cultivars; return its place."""
     wine = load_wine()
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,7 @@ def write_wine(folder):
     return place
 
 
-def _installed():
+def _installed() -> list[str]:
     """Return what can be left of a picture and a page, and say what lacks for them."""
     makes = []
     for what, check in (("picture", plot.pyplot), ("page", check_installed)):
@@ -84,7 +86,9 @@ def _installed():
     return makes
 
 
-def cluster(folder, makes=("picture", "page")):
+def cluster(
+    folder: Path, makes: Sequence[str] = ("picture", "page")
+) -> dict[str, Path]:
     """Cluster Wine as the paper does and by the default; leave a picture and a page."""
     wine = load_wine()
     scaler = MinMaxScaler().fit(wine.data)
@@ -116,37 +120,42 @@ def cluster(folder, makes=("picture", "page")):
     if "picture" in makes:
         left["The picture:"] = draw(folder / "demo.png", X, model)
     if "page" in makes:
-        page = folder / "demo.html"
-        write_page(
-            page,
-            free,
-            X,
-            names=wine.feature_names,
-            ids=[f"bottle {at}" for at in range(1, len(y) + 1)],
-            truth=[CULTIVARS[at] for at in y],
-            shift=scaler.data_min_,
-            factor=scaler.data_range_,
-            title="Wine: 178 bottles in 3 clusters",
-            more={"scaled": "MinMaxScaler"},
-            force=True,
-        )
+        page = _write_page(folder / "demo.html", free, X, wine, scaler)
         left["The page, to open in a browser:"] = page
     return left
 
 
-def sizes(model):
+def _write_page(page: Path, model: Any, X: Any, wine: Any, scaler: Any) -> Path:
+    """Leave the page of Wine; return its place."""
+    write_page(
+        page,
+        model,
+        X,
+        names=wine.feature_names,
+        ids=[f"bottle {at}" for at in range(1, len(X) + 1)],
+        truth=[CULTIVARS[at] for at in wine.target],
+        shift=scaler.data_min_,
+        factor=scaler.data_range_,
+        title="Wine: 178 bottles in 3 clusters",
+        more={"scaled": "MinMaxScaler"},
+        force=True,
+    )
+    return page
+
+
+def sizes(model: Any) -> str:
     """Return how many points each cluster has, as text."""
     return ", ".join(map(str, np.bincount(model.labels_)))
 
 
-def scores(y, model):
+def scores(y: Any, model: Any) -> str:
     """Return how well clusters agree with classes, as text."""
     return ", ".join(
         f"{name} {100 * score(y, model.labels_):.1f}" for name, score in SCORES.items()
     )
 
 
-def draw(place, X, model):
+def draw(place: Path, X: Any, model: Any) -> Path:
     """Draw the data with the learned graph, the graph as a matrix, the convergence."""
     left = plot.graph(model, X, layout="pca")
     figure = left.figure
@@ -162,7 +171,7 @@ def draw(place, X, model):
     return place
 
 
-def scale():
+def scale() -> None:
     """Scale a built-in clustered graph and say what happened."""
     S, labels = planted_graph(5000, 5)
     rows = S.sum(axis=1)
@@ -187,12 +196,12 @@ def scale():
     _without_support()
 
 
-def say(text):
+def say(text: str) -> None:
     """Print a paragraph that fits a terminal."""
     print(textwrap.fill(text, 79), end="\n\n")
 
 
-def _timed(S, method):
+def _timed(S: Any, method: str) -> tuple[Any, float]:
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says how each method ended
@@ -200,7 +209,7 @@ def _timed(S, method):
     return result, time.perf_counter() - start
 
 
-def _compare(S, labels):
+def _compare(S: Any, labels: Any) -> None:
     M = marcus_mapping(S).matrix
     rows = M.sum(axis=1)
     largest = [np.sort(A.sum(axis=1))[::-1] for A in (S, M)]
@@ -217,13 +226,13 @@ def _compare(S, labels):
     )
 
 
-def _inside(A, labels):
+def _inside(A: Any, labels: Any) -> float:
     A = A.tocoo()
     i, j = A.coords
     return A.data[labels[i] == labels[j]].sum() / A.data.sum()
 
 
-def _without_support():
+def _without_support() -> None:
     say("Not every matrix has such a scaling. For Eq. (3) of the paper:")
     S = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
     try:

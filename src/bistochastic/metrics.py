@@ -5,6 +5,8 @@ and 1. Labels may be numbers, strings or any other hashable things; what they ar
 does not matter, only who shares one.
 """
 
+from typing import Any
+
 import numpy as np
 
 from bistochastic.core.errors import InputError, check_choice
@@ -12,7 +14,7 @@ from bistochastic.core.errors import InputError, check_choice
 AVERAGES = {"max": "max", "min": "min", "sqrt": "geometric", "mean": "arithmetic"}
 
 
-def clustering_accuracy(y_true, y_pred):
+def clustering_accuracy(y_true: Any, y_pred: Any) -> float:
     """Return the share of points in the right cluster, under the best naming (ACC).
 
     Every cluster is named after at most one class and every class after at most one
@@ -42,7 +44,9 @@ def clustering_accuracy(y_true, y_pred):
     return float(table[pairs].sum() / table.sum())
 
 
-def normalized_mutual_information(y_true, y_pred, *, average="max"):
+def normalized_mutual_information(
+    y_true: Any, y_pred: Any, *, average: str = "max"
+) -> float:
     """Return the mutual information over a mean of the two entropies (NMI).
 
     Parameters
@@ -73,7 +77,7 @@ def normalized_mutual_information(y_true, y_pred, *, average="max"):
     return float(value)
 
 
-def purity(y_true, y_pred):
+def purity(y_true: Any, y_pred: Any) -> float:
     """Return the share of points that are in the largest class of their cluster (PUR).
 
     Many small clusters are pure: compare it only at the same number of clusters.
@@ -98,7 +102,7 @@ def purity(y_true, y_pred):
     return float(table.max(axis=0).sum() / table.sum())
 
 
-def _contingency(y_true, y_pred):
+def _contingency(y_true: Any, y_pred: Any) -> Any:
     """Count the points of each class (row) in each cluster (column)."""
     rows, columns = _codes(y_true, y_pred)
     table = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
@@ -106,7 +110,7 @@ def _contingency(y_true, y_pred):
     return table
 
 
-def _codes(y_true, y_pred):
+def _codes(y_true: Any, y_pred: Any) -> list[Any]:
     """Return the labels of both as numbers, by first appearance."""
     codes = [_numbered(y, name) for y, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
     first, second = map(len, codes)
@@ -118,7 +122,7 @@ def _codes(y_true, y_pred):
     return codes
 
 
-def _numbered(labels, name):
+def _numbered(labels: Any, name: str) -> Any:
     if hasattr(labels, "detach"):  # a tensor, on any device
         labels = labels.detach().cpu().numpy()
     shape = np.shape(labels) if hasattr(labels, "shape") else (len(list(labels)),)
@@ -126,7 +130,7 @@ def _numbered(labels, name):
         raise InputError(
             f"{name} has shape {tuple(shape)}; one label for each point is needed."
         )
-    numbers = {}
+    numbers: dict[Any, int] = {}
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     for i, label in enumerate(values):
         if label is None or label != label:

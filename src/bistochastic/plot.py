@@ -1,9 +1,12 @@
 """Pictures of results: each function takes an Axes, or makes one, and returns it."""
 
-import numpy as np
-from scipy.sparse import coo_array, issparse
+from collections.abc import Sequence
+from typing import Any
 
-from bistochastic.core.arrays import on_cpu
+import numpy as np
+from scipy.sparse import coo_array
+
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, MissingError
 from bistochastic.core.parameters import Count
 from bistochastic.core.quiet import quietly
@@ -17,11 +20,11 @@ from bistochastic.report.geometry import (
 )
 
 __all__ = ["confidence", "convergence", "graph", "matrix", "scaling", "stability"]
-MANY = 12  # clusters from which on there is no legend
+MANY = 12  # the most clusters that are listed in a legend
 MARKERS = "oDs^vP"
 
 
-def pyplot():
+def pyplot() -> Any:
     """Import matplotlib, or say how to get it: before a long run, not after it."""
     try:
         import matplotlib.pyplot as plt
@@ -33,16 +36,23 @@ def pyplot():
     return plt
 
 
-def _axes(ax):
+def _axes(ax: Any) -> Any:
     """Return the Axes, a new one if there is none."""
     return pyplot().subplots(layout="constrained")[1] if ax is None else ax
 
 
 @quietly
 def graph(
-    model, X, *, ax=None, layout="auto", n_edges=4000, names=None, scatter_kw=None,
-    edges_kw=None,
-):  # fmt: skip
+    model: Any,
+    X: Any,
+    *,
+    ax: Any = None,
+    layout: Any = "auto",
+    n_edges: int = 4000,
+    names: Sequence[str] | None = None,
+    scatter_kw: dict[str, Any] | None = None,
+    edges_kw: dict[str, Any] | None = None,
+) -> Any:
     """Draw the data in a plane, by cluster, with the learned graph.
 
     Parameters
@@ -78,38 +88,12 @@ def graph(
     '2 clusters of 200 points'
     """
     ax, model = _axes(ax), checked(model)
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.collections import LineCollection, PathCollection
-
     labels = on_cpu(model.labels_)
-    if isinstance(layout, str):
-        held = plane(model, X, layout=layout, names=names)
-        xy, (across, up) = held.xy, held.names
-    else:
-        xy, across, up = np.asarray(layout), "", ""
-        if xy.shape != (labels.size, 2):
-            raise InputError(
-                f"layout has shape {xy.shape}, and {labels.size} points need "
-                f"({labels.size}, 2)."
-            )
-    i, j, weights, _ = spread_edges(model.affinity_matrix_, labels, n_edges)
-    if i.size:
-        options = {
-            "color": "0.6", "alpha": 0.4, "zorder": 1,
-            "linewidth": 0.3 + 1.7 * weights / weights.max(),
-        } | normalize_kwargs(edges_kw, LineCollection)  # fmt: skip
-        ax.add_collection(LineCollection(xy[np.c_[i, j]], **options))
-    size = np.clip(9000 / labels.size, 3, 24)
     number = int(labels.max()) + 1
-    given = normalize_kwargs(scatter_kw, PathCollection)
-    for label in range(number):
-        options = {
-            "s": size, "color": color(label), "marker": MARKERS[label % 6],
-            "linewidth": 0, "zorder": 2, "label": f"{label}",
-        } | given  # fmt: skip
-        if "c" in given:
-            del options["color"]
-        ax.scatter(*xy[labels == label].T, **options)
+    xy, across, up = _places(model, X, layout, names)
+    _draw_edges(ax, model, xy, n_edges, edges_kw)
+    size = np.clip(9000 / labels.size, 3, 24)
+    _draw_points(ax, xy, labels, size, scatter_kw)
     ax.set(
         xlabel=across, ylabel=up, title=f"{number:,} clusters of {labels.size:,} points"
     )
@@ -118,8 +102,58 @@ def graph(
     return ax
 
 
+def _places(
+    model: Any, X: Any, layout: Any, names: Sequence[str] | None
+) -> tuple[Any, str, str]:
+    """Return places of the points, and names of the axes."""
+    if isinstance(layout, str):
+        held = plane(model, X, layout=layout, names=names)
+        return held.xy, *held.names
+    xy, n = np.asarray(layout), on_cpu(model.labels_).size
+    if xy.shape != (n, 2):
+        raise InputError(f"layout has shape {xy.shape}, and {n} points need ({n}, 2).")
+    return xy, "", ""
+
+
+def _draw_edges(
+    ax: Any, model: Any, xy: Any, number: int, given: dict[str, Any] | None
+) -> None:
+    """Draw the heaviest edges of each cluster."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.collections import LineCollection
+
+    labels = on_cpu(model.labels_)
+    i, j, weights, _ = spread_edges(model.affinity_matrix_, labels, number)
+    if i.size:
+        options = {
+            "color": "0.6", "alpha": 0.4, "zorder": 1,
+            "linewidth": 0.3 + 1.7 * weights / weights.max(),
+        } | normalize_kwargs(given or {}, LineCollection)  # fmt: skip
+        ax.add_collection(LineCollection(xy[np.c_[i, j]], **options))
+
+
+def _draw_points(
+    ax: Any, xy: Any, labels: Any, size: float, given: dict[str, Any] | None
+) -> None:
+    """Draw points, by cluster."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.collections import PathCollection
+
+    given = normalize_kwargs(given or {}, PathCollection)
+    for label in range(int(labels.max()) + 1):
+        options = {
+            "s": size, "color": color(label), "marker": MARKERS[label % 6],
+            "linewidth": 0, "zorder": 2, "label": f"{label}",
+        } | given  # fmt: skip
+        if "c" in given:
+            del options["color"]
+        ax.scatter(*xy[labels == label].T, **options)
+
+
 @quietly
-def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
+def matrix(
+    model: Any, *, ax: Any = None, n_blocks: int = 400, cmap: Any = "Greys"
+) -> Any:
     """Draw the doubly stochastic matrix, rows ordered by cluster.
 
     Parameters
@@ -162,7 +196,7 @@ def matrix(model, *, ax=None, n_blocks=400, cmap="Greys"):
 
 
 @quietly
-def convergence(model, *, ax=None):
+def convergence(model: Any, *, ax: Any = None) -> Any:
     """Draw objective and number of components over the steps.
 
     Parameters
@@ -205,7 +239,7 @@ def convergence(model, *, ax=None):
 
 
 @quietly
-def stability(model, *, ax=None):
+def stability(model: Any, *, ax: Any = None) -> Any:
     """Draw how well the partitions of other numbers of neighbors agree.
 
     Parameters
@@ -246,13 +280,13 @@ def stability(model, *, ax=None):
     return ax
 
 
-def _tried(trial):
+def _tried(trial: dict[str, Any]) -> str:
     k = trial["n_neighbors"]
     return f"{k}" if k is not None else f"{trial['refine']}"
 
 
 @quietly
-def confidence(model, X, *, ax=None):
+def confidence(model: Any, X: Any, *, ax: Any = None) -> Any:
     """Draw how sure the assignments are, sorted within each cluster.
 
     The confidence of a row is the share of its weight before the cut that lay in its
@@ -308,7 +342,7 @@ def confidence(model, X, *, ax=None):
 
 
 @quietly
-def scaling(before, after, *, ax=None):
+def scaling(before: Any, after: Any, *, ax: Any = None) -> Any:
     """Draw the row sums of a matrix before and after it was scaled.
 
     Parameters
@@ -337,7 +371,7 @@ def scaling(before, after, *, ax=None):
     ax = _axes(ax)
     sums = []
     for A in (before, getattr(after, "matrix", after)):
-        A = A if issparse(A) else np.asarray(A)
+        A = A if is_sparse(A) else np.asarray(A)
         if len(A.shape) != 2 or A.shape[0] != A.shape[1] or not A.shape[0]:
             raise InputError(f"A matrix has shape {A.shape}, and is not square.")
         A = coo_array(A)
@@ -358,7 +392,7 @@ def scaling(before, after, *, ax=None):
     return ax
 
 
-def _asked(model, name, what):
+def _asked(model: Any, name: str, what: str) -> Any:
     """Return an attribute, or say that the estimator does not have it."""
     held = getattr(model, name, None)
     if not held:

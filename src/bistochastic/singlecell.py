@@ -1,33 +1,37 @@
 """For single cells: clusters in an AnnData, as scanpy's own tools leave them."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from bistochastic.adaptive import adaptive_neighbors_graph
 from bistochastic.cluster.ancmm import ANCMM
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, MissingError, listed
 from bistochastic.core.quiet import quietly
 
 __all__ = ["ancmm"]
-MANY = 100_000  # edges that are measured at a time
-SMALL = 50  # variables up to which X itself is used, as in scanpy
+MANY = 100_000  # number of edges that are measured at a time
+SMALL = 50  # the most variables with which X itself is used, as in scanpy
 
 
 @quietly
 def ancmm(
-    adata,
-    n_clusters=8,
+    adata: Any,
+    n_clusters: int | str = 8,
     *,
-    use_rep=None,
-    n_pcs=None,
-    obsp=None,
-    neighbors_key=None,
-    key_added="ancmm",
-    restrict_to=None,
-    random_state=0,
-    copy=False,
-    **options,
-):
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    obsp: str | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "ancmm",
+    restrict_to: tuple[str, Sequence[str]] | None = None,
+    random_state: Any = 0,
+    copy: bool = False,
+    **options: Any,
+) -> Any:
     """Cluster cells by a doubly stochastic graph that falls apart into the clusters.
 
     Behaves as `scanpy.tl.leiden` does, but takes the number of clusters in place of a
@@ -97,16 +101,9 @@ def ancmm(
     ['0', '1', '2']
     """
     pandas, natsorted = _libraries()
-    if copy and adata.isbacked:
-        raise InputError(
-            "copy=True cannot copy data that are backed by a file; load them first: "
-            "adata = adata.to_memory()."
-        )
     if "metric" in options and (obsp is not None or neighbors_key is not None):
         raise InputError("metric= is of points; a graph has its affinities.")
-    adata = adata.copy() if copy else adata
-    if adata.is_view:
-        adata._init_as_actual(adata.copy())  # as scanpy does
+    adata = _actual(adata, copy)
     X, used = _chosen(adata, use_rep, n_pcs, obsp, neighbors_key)
     chosen = _restricted(adata, restrict_to)
     if chosen is not None:
@@ -114,26 +111,34 @@ def ancmm(
         key_added = "ancmm_R" if key_added == "ancmm" else key_added
     metric = options.pop("metric", used.pop("metric"))
     model = ANCMM(n_clusters, metric=metric, random_state=random_state, **options)
-    model.fit(X)
-    groups = model.labels_.astype(str).astype(object)
+    groups = model.fit(X).labels_.astype(str).astype(object)
     if chosen is not None:
         groups = _renamed(adata, restrict_to, chosen, groups)
-    adata.obs[key_added] = pandas.Categorical(
-        groups, categories=natsorted(set(groups.tolist()))
-    )
-    adata.uns[key_added] = {
-        "params": {"n_clusters": int(model.n_clusters_), "random_state": random_state}
-        | {name: value for name, value in options.items() if value is not None}
-        | used
-        | _neighbors(model, metric),
-        "stability": float(model.stability_),
-    }
+    categories = natsorted(set(groups.tolist()))
+    adata.obs[key_added] = pandas.Categorical(groups, categories=categories)
+    params = {"n_clusters": int(model.n_clusters_), "random_state": random_state}
+    params |= {name: value for name, value in options.items() if value is not None}
+    params |= used | _neighbors(model, metric)
+    adata.uns[key_added] = {"params": params, "stability": float(model.stability_)}
     if chosen is None:
         _keep_graph(adata, key_added, model, X, metric)
     return adata if copy else None
 
 
-def _libraries():
+def _actual(adata: Any, copy: bool) -> Any:
+    """Return annotated data that may be changed: a copy if asked for, and no view."""
+    if copy and adata.isbacked:
+        raise InputError(
+            "copy=True cannot copy data that are backed by a file; load them first: "
+            "adata = adata.to_memory()."
+        )
+    adata = adata.copy() if copy else adata
+    if adata.is_view:
+        adata._init_as_actual(adata.copy())  # as scanpy does
+    return adata
+
+
+def _libraries() -> tuple[Any, Any]:
     """Import what anndata brings along, or say how to get it."""
     try:
         import pandas
@@ -146,7 +151,13 @@ def _libraries():
     return pandas, natsorted
 
 
-def _chosen(adata, use_rep, n_pcs, obsp, neighbors_key):
+def _chosen(
+    adata: Any,
+    use_rep: str | None,
+    n_pcs: int | None,
+    obsp: str | None,
+    neighbors_key: str | None,
+) -> tuple[Any, dict[str, Any]]:
     """Return points or a graph, and the parameters that say which."""
     if obsp is not None and neighbors_key is not None:
         raise InputError(
@@ -159,13 +170,30 @@ def _chosen(adata, use_rep, n_pcs, obsp, neighbors_key):
                 "give one of them."
             )
         return _graph(adata, obsp, neighbors_key)
-    if use_rep is None:
-        use_rep = "X_pca" if "X_pca" in adata.obsm else "X"
-        if use_rep == "X" and adata.n_vars > SMALL:
-            raise InputError(
-                f"There is no .obsm['X_pca'], and {adata.n_vars:,} variables are many; "
-                "run sc.pp.pca(adata) first, or say use_rep='X'."
-            )
+    use_rep = _default_representation(adata) if use_rep is None else use_rep
+    X = _representation(adata, use_rep)
+    used: dict[str, Any] = {"use_rep": use_rep, "metric": "euclidean"}
+    if n_pcs is not None:
+        if not 0 < n_pcs <= X.shape[1]:
+            raise InputError(f"n_pcs={n_pcs}: {use_rep} has {X.shape[1]} columns.")
+        X, used["n_pcs"] = X[:, :n_pcs], n_pcs
+    return X, used
+
+
+def _default_representation(adata: Any) -> str:
+    """Return the name of what cells are described by, as in scanpy."""
+    if "X_pca" in adata.obsm:
+        return "X_pca"
+    if adata.n_vars > SMALL:
+        raise InputError(
+            f"There is no .obsm['X_pca'], and {adata.n_vars:,} variables are many; "
+            "run sc.pp.pca(adata) first, or say use_rep='X'."
+        )
+    return "X"
+
+
+def _representation(adata: Any, use_rep: str) -> Any:
+    """Return what cells are described by."""
     if use_rep == "X":
         if adata.isbacked:
             raise InputError(
@@ -181,16 +209,12 @@ def _chosen(adata, use_rep, n_pcs, obsp, neighbors_key):
         raise InputError(
             f"There is no .obsm[{use_rep!r}]; there are {listed(adata.obsm.keys(), 9)}."
         )
-    X = X if issparse(X) else np.asarray(X)
-    used = {"use_rep": use_rep, "metric": "euclidean"}
-    if n_pcs is not None:
-        if not 0 < n_pcs <= X.shape[1]:
-            raise InputError(f"n_pcs={n_pcs}: {use_rep} has {X.shape[1]} columns.")
-        X, used["n_pcs"] = X[:, :n_pcs], n_pcs
-    return X, used
+    return X if is_sparse(X) else np.asarray(X)
 
 
-def _graph(adata, obsp, neighbors_key):
+def _graph(
+    adata: Any, obsp: str | None, neighbors_key: str | None
+) -> tuple[Any, dict[str, Any]]:
     """Return a graph of affinities."""
     if neighbors_key is not None:
         if neighbors_key not in adata.uns:
@@ -199,7 +223,7 @@ def _graph(adata, obsp, neighbors_key):
             )
         held = adata.uns[neighbors_key]
         obsp = held.get("connectivities_key", "connectivities")
-        used = {"neighbors_key": neighbors_key}
+        used: dict[str, Any] = {"neighbors_key": neighbors_key}
     else:
         used = {"obsp": obsp}
     if obsp not in adata.obsp:
@@ -209,7 +233,7 @@ def _graph(adata, obsp, neighbors_key):
     return adata.obsp[obsp], used | {"metric": "affinity"}
 
 
-def _restricted(adata, restrict_to):
+def _restricted(adata: Any, restrict_to: Any) -> Any:
     """Return which cells are clustered; None for all."""
     if restrict_to is None:
         return None
@@ -225,7 +249,7 @@ def _restricted(adata, restrict_to):
     return column.isin(list(categories)).to_numpy()
 
 
-def _renamed(adata, restrict_to, chosen, groups):
+def _renamed(adata: Any, restrict_to: Any, chosen: Any, groups: Any) -> Any:
     """Return old categories, and new ones with the old as a prefix."""
     key, categories = restrict_to
     categories = [categories] if isinstance(categories, str) else categories
@@ -235,7 +259,7 @@ def _renamed(adata, restrict_to, chosen, groups):
     return every
 
 
-def _neighbors(model, metric):
+def _neighbors(model: Any, metric: Any) -> dict[str, Any]:
     """Return what scanpy wants to know of a graph; UMAP takes the metric for X."""
     known = isinstance(metric, str) and metric not in ("precomputed", "affinity")
     k = model.n_neighbors_
@@ -246,7 +270,7 @@ def _neighbors(model, metric):
     }
 
 
-def _keep_graph(adata, key, model, X, metric):
+def _keep_graph(adata: Any, key: str, model: Any, X: Any, metric: Any) -> None:
     """Leave the graph, and the distances before the cut, as `scanpy.pp.neighbors`."""
     S = _without_loops(model.affinity_matrix_)
     if metric in ("precomputed", "affinity"):
@@ -263,7 +287,7 @@ def _keep_graph(adata, key, model, X, metric):
     adata.uns[key] |= {f"{name}_key": f"{key}_{name}" for name in names}
 
 
-def _without_loops(S):
+def _without_loops(S: Any) -> Any:
     """Return a graph as scanpy has it: a matrix of SciPy without a diagonal."""
     S = csr_matrix(S, dtype=np.float64, copy=True)
     S.setdiag(0)
@@ -271,7 +295,7 @@ def _without_loops(S):
     return S
 
 
-def _lengths(X, S, metric):
+def _lengths(X: Any, S: Any, metric: Any) -> Any:
     """Return the distances along the edges of a graph."""
     from sklearn.metrics.pairwise import PAIRED_DISTANCES
 
@@ -291,7 +315,7 @@ def _lengths(X, S, metric):
     return np.maximum(out, np.finfo(float).tiny)  # a stored zero is no edge
 
 
-def _one(metric, one, other):
+def _one(metric: Any, one: Any, other: Any) -> float:
     from sklearn.metrics import pairwise_distances
 
     return pairwise_distances(one, other, metric=metric)[0, 0]

@@ -177,13 +177,13 @@ def test_the_closing_sentence_names_the_files_that_are_there(place, monkeypatch)
 
 
 def test_an_error_after_the_first_file_says_what_is_complete(place, monkeypatch):
-    from bistochastic.cli import clustering
+    from bistochastic.cli import cluster
     from bistochastic.core.errors import InputError
 
     def broken(*args, **options):
         raise InputError("broken")
 
-    monkeypatch.setattr(clustering, "write_graph", broken)
+    monkeypatch.setattr(cluster, "write_graph", broken)
     done = run("cluster", "wine.csv", "-c", 3, *ROLES, "--labels", "l.csv", "--graph",
                "g.npz", code=INPUT)  # fmt: skip
     assert "broken Complete: l.csv; nothing is half-written." in " ".join(
@@ -199,6 +199,35 @@ for words in json.loads(sys.argv[1]):
     done = CliRunner().invoke(app, words)
     print(json.dumps([done.exit_code, " ".join(done.stderr.split())]))
 """
+
+
+WITHOUT_RESOURCE = (
+    """
+import sys
+sys.modules["resource"] = None  # as on Windows
+from bistochastic.paper import runs
+assert runs.one(runs.wanted(["wine"], ["K-Means"], ["label-free"], ())[0])["scores"]
+"""
+    + FIFO
+)
+
+
+def test_systems_that_do_not_count_memory_leave_the_figure_out(place):
+    cluster = ["cluster", "wine.csv", "-c", "3", *ROLES, "-k", "9"]
+    words = [
+        [*cluster, "--summary", "s.json", "--model", "m"],
+        ["report", "m", "wine.csv", "--id", "bottle"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_RESOURCE, json.dumps(words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [code for code, _ in said] == [0, 0], done.stderr + done.stdout
+    assert "peak_memory_mb" not in json.loads((place / "s.json").read_text())
+    assert "memory at most" not in (place / "report.html").read_text()
 
 
 def test_no_command_waits_for_a_pipe(place, model):

@@ -14,7 +14,8 @@ HOLE = "{}"  # stands for what is inserted
 HEAD = "words of the message"
 SAYS = {"warnings.warn", "voice.warn", "voice.fail", "sys.exit"}
 SPOKEN = {  # functions that make sentences, or parts, of messages
-    "tables/preparation.py": {"counting", "_far"},
+    "tables/prepare.py": {"_far_rows"},
+    "tables/scales.py": {"counter_warnings"},
     "cli/console.py": {"ends"},
     "core/result.py": {"_told"},
     "io/sandbox.py": {"_end"},
@@ -29,8 +30,7 @@ EXCEPTIONS = {  # words of one's own are missing; the page has most in plain tex
     ("io/text_dialect.py", "{} has more than {} columns."): "common words",
     ("io/text.py", "{}: row {} of column {} is {}, {}"): "why_no_number has the rest",
     ("core/parameters.py", "{}={}: {} must be {}."): "kinds of limits have the rest",
-    ("singlecell.py", "n_pcs={}: X has {} columns."): "a name and common words",
-    ("singlecell.py", "n_pcs={}: X_pca has {} columns."): "a name and common words",
+    ("singlecell.py", "n_pcs={}: {} has {} columns."): "a name and common words",
 }
 
 

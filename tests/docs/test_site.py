@@ -147,8 +147,15 @@ def test_every_public_name_has_a_page(site):
     import bistochastic
     import bistochastic.io
     import bistochastic.plot
+    import bistochastic.tables
 
-    for module in (bistochastic, bistochastic.io, bistochastic.plot):
+    public = (
+        bistochastic,
+        bistochastic.io,
+        bistochastic.plot,
+        bistochastic.tables,
+    )
+    for module in public:
         for name in module.__all__:
             if module.__name__ == "bistochastic.io" and name in ("Column", "Table"):
                 continue

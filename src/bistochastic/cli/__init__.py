@@ -4,7 +4,7 @@ import os
 import sys
 
 
-def main():
+def main() -> None:
     """Run the command line, or say what it needs."""
     try:
         from bistochastic.cli.app import app

@@ -1,8 +1,5 @@
-"""The commands: cluster, predict, report, scale, reproduce, demo."""
+"""The commands and their options; each is handed over to the file of its name."""
 
-import sys
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +7,14 @@ import typer
 
 from bistochastic.cli import options as o
 from bistochastic.cli.console import Voice, guarded
-from bistochastic.core.errors import InputError
+from bistochastic.cli.request import (
+    Experiments,
+    Fitting,
+    Preparing,
+    Reading,
+    Scaling,
+    Writing,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,7 +31,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool):
+def _version(wanted: bool) -> None:
     if wanted:
         from bistochastic import __version__
 
@@ -43,111 +47,31 @@ def main(
             "--version", callback=_version, is_eager=True, help="Show the version."
         ),
     ] = False,
-):
+) -> None:
     """Take the options that stand before a command."""
-
-
-@contextmanager
-def at_hand(voice, name, format, text=".csv"):
-    """Give a file a path: standard input is kept in a file while it is needed.
-
-    Parameters
-    ----------
-    voice : Voice
-        Gets to know what to call it.
-    name : str
-        The path, or -.
-    format : str or None
-        What kind of file it is.
-    text : str
-        The kind of standard input, unless said.
-
-    Yields
-    ------
-    Path
-        The file.
-    """
-    if name != "-":
-        yield Path(name)
-        return
-    if sys.stdin is None or sys.stdin.closed:
-        raise InputError("Standard input is closed; name a file.")
-    ending = f".{format.lstrip('.')}" if format else text
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"stdin{ending}"
-        voice.known_as = {str(path): "standard input", path.name: "standard input"}
-        with path.open("wb") as file:
-            while part := sys.stdin.buffer.read(1 << 20):
-                file.write(part)
-        yield path
 
 
 @app.command()
 def cluster(
     file: o.File,
-    clusters: Annotated[
-        str,
-        typer.Option(
-            "--clusters", "-c", help="How many clusters, or auto.", show_default=False
-        ),
-    ],
+    clusters: o.Clusters,
     use: o.Use = None,
     drop: o.Drop = None,
     id_: o.Id = None,
     label: o.Label = None,
-    scale: Annotated[
-        o.Scale | None,
-        typer.Option(
-            help="Of columns of numbers; zscore for tables, none for sparse matrices "
-            "and embeddings, by default.",
-            rich_help_panel=o.COLUMNS,
-            show_default=False,
-        ),
-    ] = None,
+    scale: o.ScaleColumns = None,
     encode: o.Encode = False,
-    impute: Annotated[
-        o.Fill | None,
-        typer.Option(
-            help="What to put where values are missing; for texts, a category.",
-            rich_help_panel=o.COLUMNS,
-        ),
-    ] = None,
+    impute: o.Impute = None,
     drop_missing: o.DropMissing = False,
-    neighbors: Annotated[
-        str, typer.Option("--neighbors", "-k", help="How many neighbors, or auto.")
-    ] = "auto",
-    metric: Annotated[
-        str, typer.Option(help="euclidean, cosine, manhattan, ...")
-    ] = "euclidean",
-    min_size: Annotated[
-        str, typer.Option(help="Fewest rows of a cluster, or auto.")
-    ] = "auto",
+    neighbors: o.Neighbors = "auto",
+    metric: o.Metric = "euclidean",
+    min_size: o.MinSize = "auto",
     labels: o.Labels = None,
-    graph: Annotated[
-        str | None,
-        typer.Option(
-            help="The doubly stochastic graph, as .npz, .mtx or .npy.",
-            rich_help_panel=o.OUT,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="The model, for `bistochastic predict` and bistochastic.io.load.",
-            rich_help_panel=o.OUT,
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(
-            help="A page to look at in a browser, as .html.", rich_help_panel=o.OUT
-        ),
-    ] = None,
+    graph: o.Graph = None,
+    model: o.Model = None,
+    report: o.Report = None,
     layout: o.Layout = o.Places.auto,
-    summary: Annotated[
-        str | None,
-        typer.Option(help="The summary, as JSON.", rich_help_panel=o.OUT),
-    ] = None,
+    summary: o.Summary = None,
     force: o.Force = False,
     raw_ids: o.RawIds = False,
     key: o.Key = None,
@@ -166,7 +90,7 @@ def cluster(
     json: o.Json = False,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-):
+) -> None:
     """Cluster the rows of a file.
 
     Columns are scaled to mean 0 and deviation 1, k is chosen by itself, and as many
@@ -178,52 +102,37 @@ def cluster(
     _not_both(drop_missing and impute, "--drop-missing and --impute")
     voice = Voice(quiet, verbose, data=json or labels == "-")
     with guarded(voice):
-        from bistochastic.cli import clustering
+        from bistochastic.cli.cluster import cluster
 
-        with at_hand(voice, file, format) as path:
-            reading = {
-                "use": use or (), "drop": drop or (), "id": id_, "label": label,
-                "encode": encode, "key": key, "format": format,
-                "separator": separator, "decimal": decimal, "encoding": encoding,
-                "header": header, "missing": missing or (), "thousands": thousands,
-                "skip": skip, "max_memory": o.size_of(max_memory),
-            }  # fmt: skip
-            clustering.cluster(
-                voice,
-                path,
-                reading,
-                number=clusters,
-                preparing={
-                    "scale": scale and scale.value,
-                    "impute": impute and impute.value,
-                    "drop_missing": drop_missing,
-                },
-                options={
-                    "n_neighbors": clustering.number_or_auto("--neighbors", neighbors),
-                    "min_cluster_size": clustering.number_or_auto(
-                        "--min-size", min_size
-                    ),
-                    "metric": metric,
-                    "random_state": seed,
-                    "n_jobs": jobs,
-                    "device": device,
-                },
-                outputs={
-                    "labels": labels, "graph": graph, "model": model,
-                    "report": report, "summary": summary,
-                },
-                layout=layout.value,
-                force=force,
-                raw=raw_ids,
-                json=json,
-            )  # fmt: skip
+        cluster(
+            voice,
+            Reading(
+                file=file, use=use, drop=drop, id=id_, label=label, encode=encode,
+                key=key, format=format, separator=separator, decimal=decimal,
+                encoding=encoding, header=header, missing=missing or (),
+                thousands=thousands, skip=skip, max_memory=o.size_of(max_memory),
+            ),
+            Preparing(
+                scale=scale and scale.value,
+                impute=impute and impute.value,
+                drop_missing=drop_missing,
+            ),
+            Fitting(
+                n_clusters=o.number_or_auto("--clusters", clusters),
+                n_neighbors=o.number_or_auto("--neighbors", neighbors),
+                min_cluster_size=o.number_or_auto("--min-size", min_size),
+                metric=metric, random_state=seed, n_jobs=jobs, device=device,
+            ),
+            Writing(
+                labels=labels, graph=graph, model=model, report=report, summary=summary,
+                layout=layout.value, force=force, raw_ids=raw_ids, json=json,
+            ),
+        )  # fmt: skip
 
 
 @app.command()
 def predict(
-    model: Annotated[
-        str, typer.Argument(help="What cluster --model wrote.", show_default=False)
-    ],
+    model: o.SavedModel,
     file: o.File,
     id_: o.Id = None,
     label: o.Label = None,
@@ -245,7 +154,7 @@ def predict(
     json: o.Json = False,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-):
+) -> None:
     """Assign the rows of another file to the clusters of a model.
 
     The columns are found by their names, and treated as the model's were. The
@@ -256,40 +165,31 @@ def predict(
     """
     voice = Voice(quiet, verbose, data=json or labels == "-")
     with guarded(voice):
-        from bistochastic.cli import clustering
+        from bistochastic.cli.predict import predict
 
-        labels = None if json and labels == "-" else labels
-        with at_hand(voice, file, format) as path:
-            reading = {
-                "id": id_, "label": label, "key": key, "format": format,
-                "separator": separator, "decimal": decimal, "encoding": encoding,
-                "header": header, "missing": missing, "thousands": thousands,
-                "skip": skip,
-                "max_memory": o.size_of(max_memory),
-            }  # fmt: skip
-            clustering.predict(
-                voice,
-                Path(model),
-                path,
-                reading,
-                drop_missing=drop_missing,
-                labels=labels,
-                force=force,
-                raw=raw_ids,
-                json=json,
-                jobs=jobs,
-            )
+        predict(
+            voice,
+            Path(model),
+            Reading(
+                file=file, id=id_, label=label, key=key, format=format,
+                separator=separator, decimal=decimal, encoding=encoding, header=header,
+                missing=missing, thousands=thousands, skip=skip,
+                max_memory=o.size_of(max_memory),
+            ),
+            Writing(
+                labels=None if json and labels == "-" else labels,
+                force=force, raw_ids=raw_ids, json=json,
+            ),
+            drop_missing=drop_missing,
+            jobs=jobs,
+        )  # fmt: skip
 
 
 @app.command()
 def report(
-    model: Annotated[
-        str, typer.Argument(help="What cluster --model wrote.", show_default=False)
-    ],
+    model: o.SavedModel,
     file: o.File,
-    out: Annotated[
-        str, typer.Option("--out", "-o", help="The page.", rich_help_panel=o.OUT)
-    ] = "report.html",
+    out: o.Page = "report.html",
     layout: o.Layout = o.Places.auto,
     id_: o.Id = None,
     label: o.Label = None,
@@ -300,89 +200,40 @@ def report(
     max_memory: o.MaxMemory = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-):
+) -> None:
     """Make the page of a model that was kept, from the file that it was made of.
 
     bistochastic report wine.model wine.csv --label cultivar --out wine.html
     """
     voice = Voice(quiet, verbose)
     with guarded(voice):
-        from bistochastic.cli import clustering
+        from bistochastic.cli.report import report
 
-        with at_hand(voice, file, format) as path:
-            reading = {
-                "id": id_, "label": label, "key": key, "format": format,
-                "max_memory": o.size_of(max_memory),
-            }  # fmt: skip
-            clustering.report(
-                voice,
-                Path(model),
-                path,
-                reading,
-                out=out,
-                layout=layout.value,
-                drop_missing=drop_missing,
-                force=force,
-            )
+        report(
+            voice,
+            Path(model),
+            Reading(
+                file=file, id=id_, label=label, key=key, format=format,
+                max_memory=o.size_of(max_memory),
+            ),
+            out,
+            Writing(layout=layout.value, force=force),
+            drop_missing=drop_missing,
+        )  # fmt: skip
 
 
 @app.command()
 def scale(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="A symmetric matrix: MTX, NPZ, NPY, MAT, CSV, Parquet or COOL (of "
-            "several resolutions FILE::/resolutions/10000); - is standard input.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="The doubly stochastic matrix, as .npz, .mtx or .npy; or .cool: the "
-            "map with the weights of its bins.",
-            rich_help_panel=o.OUT,
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            help="The weight of each row, as .csv, .tsv or .parquet; - is standard "
-            "output.",
-            rich_help_panel=o.OUT,
-        ),
-    ] = None,
-    column: Annotated[
-        str,
-        typer.Option(help="Name of the weights in a COOL file.", rich_help_panel=o.OUT),
-    ] = "weight",
-    method: Annotated[
-        o.Method, typer.Option(help="How the scaling is found.")
-    ] = o.Method.auto,
-    tol: Annotated[
-        float | None, typer.Option(help="Largest error of a row sum.")
-    ] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Most iterates.")] = None,
-    unsupported: Annotated[
-        o.Cure | None,
-        typer.Option(
-            help="Where no scaling exists: stop, leave such entries out, or add to "
-            "the diagonal. prune for COOL, raise for others, by default.",
-            show_default=False,
-        ),
-    ] = None,
-    ignore_diags: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Diagonals to leave out; 2 for COOL, as in cooler, and 0 for others, "
-            "by default.",
-            show_default=False,
-        ),
-    ] = None,
-    min_nnz: Annotated[
-        int, typer.Option(min=0, help="Leave out rows with fewer entries than this.")
-    ] = 0,
+    file: o.Matrix,
+    out: o.ScaledMatrix = None,
+    weights: o.Weights = None,
+    column: o.WeightColumn = "weight",
+    method: o.ScalingMethod = o.Method.auto,
+    tol: o.Tol = None,
+    max_iter: o.MaxIter = None,
+    unsupported: o.Unsupported = None,
+    ignore_diags: o.IgnoreDiags = None,
+    min_nnz: o.MinNnz = 0,
     force: o.Force = False,
     key: o.Key = None,
     format: o.Format = None,
@@ -394,7 +245,7 @@ def scale(
     json: o.Json = False,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-):
+) -> None:
     """Make a symmetric matrix doubly stochastic, or say why that cannot be.
 
     bistochastic scale map.cool --out balanced.cool
@@ -402,65 +253,37 @@ def scale(
     _not_both(json and weights == "-", "--json and --weights - both want the output")
     voice = Voice(quiet, verbose, data=json or weights == "-")
     with guarded(voice):
-        from bistochastic.cli import scaling
+        from bistochastic.cli.scale import scale
 
-        with at_hand(voice, file, format, ".mtx") as path:
-            reading = {
-                "key": key, "format": format, "max_memory": o.size_of(max_memory),
-                "separator": separator, "decimal": decimal, "encoding": encoding,
-                "thousands": thousands,
-            }  # fmt: skip
-            scaling.scale(
-                voice,
-                path,
-                reading,
-                options={
-                    "method": method.value,
-                    "tol": tol,
-                    "max_iter": max_iter,
-                    "unsupported": unsupported and unsupported.value,
-                },
-                ignore_diags=ignore_diags,
-                min_nnz=min_nnz,
-                out=out,
-                weights=weights,
-                column=column,
-                force=force,
-                json=json,
-            )
+        scale(
+            voice,
+            Reading(
+                file=file, key=key, format=format, separator=separator, decimal=decimal,
+                encoding=encoding, thousands=thousands,
+                max_memory=o.size_of(max_memory),
+            ),
+            Scaling(
+                method=method.value, tol=tol, max_iter=max_iter,
+                unsupported=unsupported and unsupported.value,
+                ignore_diags=ignore_diags, min_nnz=min_nnz,
+            ),
+            Writing(out=out, weights=weights, column=column, force=force, json=json),
+        )  # fmt: skip
 
 
 @app.command()
 def reproduce(
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Folder with the sets as NAME.npz; BISTOCHASTIC_DATA by default.",
-            show_default=False,
-        ),
-    ] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Some sets only, as wine.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option("--method", help="Some methods only, as CAN.")
-    ] = None,
-    protocols: Annotated[
-        list[str] | None, typer.Option("--protocol", help="paper or label-free only.")
-    ] = None,
-    records: Annotated[
-        str, typer.Option(help="Where runs are recorded, and taken up again.")
-    ] = "reproduction/records.jsonl",
-    out: Annotated[
-        str, typer.Option(help="Folder for tables, figures and the page.")
-    ] = "reproduction",
-    figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Whether to draw figures.")
-    ] = True,
+    data: o.Data = None,
+    sets: o.Sets = None,
+    methods: o.Methods = None,
+    protocols: o.Protocols = None,
+    records: o.Records = "reproduction/records.jsonl",
+    out: o.Tables = "reproduction",
+    figures: o.Figures = True,
     jobs: o.Jobs = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-):
+) -> None:
     """Do the paper's experiments again: Tables 1, 3, 4, 5 and Figures 1, 2.
 
     A run that is stopped goes on where it was. All sets take hours; a first look:
@@ -469,33 +292,24 @@ def reproduce(
     """
     voice = Voice(quiet, verbose)
     with guarded(voice):
-        from bistochastic.cli import reproducing
+        from bistochastic.cli.reproduce import reproduce
 
-        reproducing.reproduce(
-            voice,
-            sets=sets,
-            methods=methods,
-            protocols=protocols,
-            data=data,
-            records=records,
-            out=out,
-            jobs=jobs,
-            figures=figures,
-        )
+        asked = Experiments(
+            sets=sets, methods=methods, protocols=protocols, data=data,
+            records=records, out=out, jobs=jobs, figures=figures,
+        )  # fmt: skip
+        reproduce(voice, asked)
 
 
 @app.command()
-def demo(
-    folder: Annotated[str, typer.Argument(help="Where to leave them.")] = "build",
-    verbose: o.Verbose = False,
-):
+def demo(folder: o.Folder = "build", verbose: o.Verbose = False) -> None:
     """Cluster a built-in data set, scale a built-in graph, leave a table and a page."""
     with guarded(Voice(verbose=verbose)):
-        from bistochastic import demo
+        from bistochastic.demo import main
 
-        demo.main(folder)
+        main(folder)
 
 
-def _not_both(both, what):
+def _not_both(both: object, what: str) -> None:
     if both:
         raise typer.BadParameter(f"{what}; leave one of them out.")

@@ -7,12 +7,15 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -21,13 +24,14 @@ from rich.progress import (
 from rich.text import Text
 
 from bistochastic.core.errors import InputError, OutputError, listed
+from bistochastic.core.progress import Progress as Step
 from bistochastic.core.progress import heard, kept
 
 BUG, USAGE, INPUT, OUTPUT, SHORT = 1, 2, 3, 4, 5
 INTERRUPTED, TERMINATED, CLOSED = 130, 143, 141
 ENDS = [getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)]
 CLOSED_OUT = sys.stdout is None
-LISTED = 12  # files that were written, by name
+LISTED = 12  # the most files that a closing sentence names
 
 
 OPTIONS = {
@@ -49,7 +53,7 @@ NAMED = re.compile(
 )
 
 
-def as_options(text):
+def as_options(text: str) -> str:
     """Write the parameters that a message names as options of the command line."""
     text = GIVEN.sub(lambda found: f"{OPTIONS[found[1]]} {found[2]}", text)
     return NAMED.sub(lambda found: OPTIONS[found[1]], text)
@@ -76,38 +80,40 @@ class Voice:
         Whether standard output is taken by labels or JSON.
     """
 
-    def __init__(self, quiet=False, verbose=False, data=False):
+    def __init__(
+        self, quiet: bool = False, verbose: bool = False, data: bool = False
+    ) -> None:
         self.quiet, self.verbose = quiet, verbose
         self.err = Console(stderr=True, highlight=False, soft_wrap=not os.isatty(2))
         out = Console(highlight=False, soft_wrap=not os.isatty(1))
         self.out = self.err if data else out
-        self.written = []
-        self.planned = []
-        self.known_as = {}
+        self.written: list[str] = []
+        self.planned: list[str] = []
+        self.known_as: dict[str, str] = {}
 
-    def _plain(self, text):
+    def _plain(self, text: str) -> str:
         """Return a text with files as the user named them, and nothing to steer."""
         for path, name in self.known_as.items():
             text = text.replace(path, name)
         return shown(text)
 
-    def note(self, text, style="dim"):
+    def note(self, text: str, style: str = "dim") -> None:
         """Say something on the way."""
         if not self.quiet:
             self.err.print(Text(self._plain(text), style))
 
-    def warn(self, text):
+    def warn(self, text: str) -> None:
         """Say something that should be heeded."""
         if not self.quiet:
             text = self._plain(as_options(text))
             self.err.print(Text.assemble(("Note: ", "yellow"), text))
 
-    def fail(self, text):
+    def fail(self, text: str) -> None:
         """Say what went wrong."""
         text = self._plain(as_options(text))
         self.err.print(Text.assemble(("Error: ", "bold red"), text))
 
-    def put(self, text):
+    def put(self, text: str) -> None:
         """Write data to standard output, all of it or with a sentence."""
         try:
             if CLOSED_OUT:
@@ -120,16 +126,16 @@ class Voice:
             why = getattr(error, "strerror", None) or error
             raise OutputError(f"Standard output was not written: {why}.") from None
 
-    def tell(self, thing=""):
+    def tell(self, thing: Any = "") -> None:
         """Say something of the result."""
         if not self.quiet:
             self.out.print(Text(shown(thing)) if isinstance(thing, str) else thing)
 
-    def wrote(self, path, what):
+    def wrote(self, path: Any, what: str) -> None:
         """Say that a file is complete."""
         self.note(f"Written: {path} ({what})")
 
-    def ends(self):
+    def ends(self) -> str:
         """Return what was kept, as a sentence."""
         if self.written:
             names = listed(dict.fromkeys(self.written), LISTED)
@@ -138,24 +144,24 @@ class Voice:
             return "No file was written, and none was changed."
         return "Nothing is lost: no file was to be written."
 
-    def closing(self, error):
+    def closing(self, error: BaseException) -> str:
         """Return an error as sentences, with what was kept if anything was."""
         return f"{error} {self.ends()}" if self.written else str(error)
 
     @contextmanager
-    def stage(self, text):
+    def stage(self, text: str) -> Iterator[None]:
         """Show that something takes a while."""
         with self.bar() as bar:
             bar.add_task(shown(text), total=None)
             yield
 
     @contextmanager
-    def fit(self, text):
+    def fit(self, text: str) -> Iterator[None]:
         """Show how far a fit has come, with an estimate."""
         with self.bar(TimeRemainingColumn()) as bar:
             task = bar.add_task(f"{shown(text)}: neighbors", total=None)
 
-            def follow(progress):
+            def follow(progress: Step) -> None:
                 said = ""
                 if progress.parts > 1:
                     said = f" {progress.part} of {progress.parts}"
@@ -179,7 +185,7 @@ class Voice:
             with heard(follow):
                 yield
 
-    def bar(self, *columns):
+    def bar(self, *columns: ProgressColumn) -> Any:
         """Return a bar, or what stands for it where nobody looks."""
         if self.quiet or not self.err.is_terminal:
             return Silent(self.err)
@@ -203,23 +209,23 @@ class Silent:
         Where lines go.
     """
 
-    def __init__(self, console):
+    def __init__(self, console: Console) -> None:
         self.console = console
 
-    def __enter__(self):
+    def __enter__(self) -> "Silent":
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         pass
 
-    def add_task(self, *args, **options):
+    def add_task(self, *args: object, **options: object) -> None:
         """Do nothing."""
 
-    def update(self, *args, **options):
+    def update(self, *args: object, **options: object) -> None:
         """Do nothing."""
 
 
-def shown(text):
+def shown(text: object) -> str:
     """Return a text without characters that could steer a terminal."""
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
@@ -228,7 +234,7 @@ def shown(text):
 
 
 @contextmanager
-def guarded(voice):
+def guarded(voice: Voice) -> Iterator[None]:
     """End with a sentence and a number, whatever happens.
 
     Parameters
@@ -238,59 +244,59 @@ def guarded(voice):
     """
     began = time.perf_counter()
 
-    def ended(number, frame):
+    def ended(number: int, frame: object) -> None:
         raise Terminated
 
     before = {number: signal.signal(number, ended) for number in ENDS}
     try:
         with kept(voice.written.append):
             yield
-    except Terminated:
-        voice.fail(f"Stopped from outside. {voice.ends()}")
-        sys.exit(TERMINATED)
-    except KeyboardInterrupt:
-        after = time.perf_counter() - began
-        voice.fail(f"Interrupted after {after:.0f} s. {voice.ends()}")
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(CLOSED)
-    except OutputError as error:
-        voice.fail(voice.closing(error))
-        sys.exit(OUTPUT)
-    except MemoryError as error:
-        voice.fail(f"There is not enough memory. {error} {voice.ends()}")
-        sys.exit(INPUT)
-    except UsageError as error:
-        voice.fail(voice.closing(error))
-        sys.exit(USAGE)
-    except InputError as error:
-        voice.fail(voice.closing(error))
-        sys.exit(INPUT)
-    except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        voice.fail(f"{name}{error.strerror or error}. {voice.ends()}")
-        sys.exit(INPUT)
-    except ValueError as error:  # of scikit-learn, about data
-        if voice.verbose:
-            voice.err.print_exception()
-        voice.fail(voice.closing(error))
-        sys.exit(INPUT)
-    except Exception as error:
-        if voice.verbose:
-            voice.err.print_exception()
-        voice.fail(
-            f"{type(error).__name__}: {error}. This is an error of bistochastic, not "
-            f"of yours; --verbose shows where. {voice.ends()}"
-        )
-        sys.exit(BUG)
+    except (Exception, KeyboardInterrupt) as error:
+        sys.exit(_ending(voice, error, time.perf_counter() - began))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
+def _ending(voice: Voice, error: BaseException, seconds: float) -> int:
+    """Say what happened, and return the number to end with."""
+    match error:
+        case Terminated():
+            voice.fail(f"Stopped from outside. {voice.ends()}")
+            return TERMINATED
+        case KeyboardInterrupt():
+            voice.fail(f"Interrupted after {seconds:.0f} s. {voice.ends()}")
+            return INTERRUPTED
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return CLOSED
+        case OutputError():
+            voice.fail(voice.closing(error))
+            return OUTPUT
+        case MemoryError():
+            voice.fail(f"There is not enough memory. {error} {voice.ends()}")
+            return INPUT
+        case InputError():
+            voice.fail(voice.closing(error))
+            return USAGE if isinstance(error, UsageError) else INPUT
+        case OSError():
+            name = f"{error.filename}: " if error.filename else ""
+            voice.fail(f"{name}{error.strerror or error}. {voice.ends()}")
+            return INPUT
+    if voice.verbose:
+        voice.err.print_exception()
+    if isinstance(error, ValueError):  # of scikit-learn, about data
+        voice.fail(voice.closing(error))
+        return INPUT
+    voice.fail(
+        f"{type(error).__name__}: {error}. This is an error of bistochastic, not of "
+        f"yours; --verbose shows where. {voice.ends()}"
+    )
+    return BUG
+
+
 @contextmanager
-def remarks():
+def remarks() -> Iterator[list[str]]:
     """Collect what is warned about in the block, as sentences.
 
     Yields
@@ -298,7 +304,7 @@ def remarks():
     list of str
         Filled when the block ends.
     """
-    said = []
+    said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield said

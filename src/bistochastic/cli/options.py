@@ -8,7 +8,6 @@ import typer
 from bistochastic.cli.console import UsageError
 
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-METHODS = ("auto", "newton", "damped", "alternating", "fixed_point")
 COLUMNS, TEXT, OUT = "Columns", "How the file is written", "Files to write"
 
 
@@ -35,7 +34,14 @@ class Fill(StrEnum):
     mean = "mean"
 
 
-Method = StrEnum("Method", {name: name for name in METHODS})
+class Method(StrEnum):
+    """How a scaling is found."""
+
+    auto = "auto"
+    newton = "newton"
+    damped = "damped"
+    alternating = "alternating"
+    fixed_point = "fixed_point"
 
 
 class Cure(StrEnum):
@@ -46,7 +52,7 @@ class Cure(StrEnum):
     regularize = "regularize"
 
 
-def size_of(text):
+def size_of(text: str | None) -> int | None:
     """Return a number of bytes that is written as ``8GB`` or ``500M``."""
     if text is None:
         return None
@@ -55,10 +61,23 @@ def size_of(text):
     try:
         number = float(plain.removesuffix(unit)) * SIZES[unit]
     except ValueError:
-        number = 0
+        number = 0.0
     if not 1 <= number < 2**62:
         raise UsageError(f"--max-memory {text!r}: write it as 8GB or 500MB.")
     return int(number)
+
+
+def number_or_auto(name: str, text: str) -> int | str:
+    """Return a whole number, or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise UsageError(f"{name} {text}: write a whole number from 1 on, or auto.")
+    return number
 
 
 File = Annotated[
@@ -68,6 +87,20 @@ File = Annotated[
         show_default=False,
     ),
 ]
+SavedModel = Annotated[
+    str, typer.Argument(help="What cluster --model wrote.", show_default=False)
+]
+Clusters = Annotated[
+    str,
+    typer.Option(
+        "--clusters", "-c", help="How many clusters, or auto.", show_default=False
+    ),
+]
+Neighbors = Annotated[
+    str, typer.Option("--neighbors", "-k", help="How many neighbors, or auto.")
+]
+Metric = Annotated[str, typer.Option(help="euclidean, cosine, manhattan, ...")]
+MinSize = Annotated[str, typer.Option(help="Fewest rows of a cluster, or auto.")]
 Use = Annotated[
     list[str] | None,
     typer.Option(
@@ -97,6 +130,22 @@ Encode = Annotated[
     typer.Option(
         "--encode",
         help="Take columns of texts as categories; two texts are at distance 1.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+ScaleColumns = Annotated[
+    Scale | None,
+    typer.Option(
+        help="Of columns of numbers; zscore for tables, none for sparse matrices and "
+        "embeddings, by default.",
+        rich_help_panel=COLUMNS,
+        show_default=False,
+    ),
+]
+Impute = Annotated[
+    Fill | None,
+    typer.Option(
+        help="What to put where values are missing; for texts, a category.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -179,6 +228,30 @@ Labels = Annotated[
         rich_help_panel=OUT,
     ),
 ]
+Graph = Annotated[
+    str | None,
+    typer.Option(
+        help="The doubly stochastic graph, as .npz, .mtx or .npy.",
+        rich_help_panel=OUT,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="The model, for `bistochastic predict` and bistochastic.io.load.",
+        rich_help_panel=OUT,
+    ),
+]
+Report = Annotated[
+    str | None,
+    typer.Option(help="A page to look at in a browser, as .html.", rich_help_panel=OUT),
+]
+Summary = Annotated[
+    str | None, typer.Option(help="The summary, as JSON.", rich_help_panel=OUT)
+]
+Page = Annotated[
+    str, typer.Option("--out", "-o", help="The page.", rich_help_panel=OUT)
+]
 Layout = Annotated[
     Places,
     typer.Option(
@@ -215,3 +288,78 @@ Device = Annotated[
         help="Where to run: cuda, cuda:1; the CPU by default.", metavar="NAME"
     ),
 ]
+
+Matrix = Annotated[
+    str,
+    typer.Argument(
+        help="A symmetric matrix: MTX, NPZ, NPY, MAT, CSV, Parquet or COOL (of several "
+        "resolutions FILE::/resolutions/10000); - is standard input.",
+        show_default=False,
+    ),
+]
+ScaledMatrix = Annotated[
+    str | None,
+    typer.Option(
+        help="The doubly stochastic matrix, as .npz, .mtx or .npy; or .cool: the map "
+        "with the weights of its bins.",
+        rich_help_panel=OUT,
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="The weight of each row, as .csv, .tsv or .parquet; - is standard output.",
+        rich_help_panel=OUT,
+    ),
+]
+WeightColumn = Annotated[
+    str, typer.Option(help="Name of the weights in a COOL file.", rich_help_panel=OUT)
+]
+ScalingMethod = Annotated[Method, typer.Option(help="How the scaling is found.")]
+Tol = Annotated[float | None, typer.Option(help="Largest error of a row sum.")]
+MaxIter = Annotated[int | None, typer.Option(help="Most iterates.")]
+Unsupported = Annotated[
+    Cure | None,
+    typer.Option(
+        help="Where no scaling exists: stop, leave such entries out, or add to the "
+        "diagonal. prune for COOL, raise for others, by default.",
+        show_default=False,
+    ),
+]
+IgnoreDiags = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Diagonals to leave out; 2 for COOL, as in cooler, and 0 for others, by "
+        "default.",
+        show_default=False,
+    ),
+]
+MinNnz = Annotated[
+    int, typer.Option(min=0, help="Leave out rows with fewer entries than this.")
+]
+
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help="Folder with the sets as NAME.npz; BISTOCHASTIC_DATA by default.",
+        show_default=False,
+    ),
+]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="Some sets only, as wine.")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Some methods only, as CAN.")
+]
+Protocols = Annotated[
+    list[str] | None, typer.Option("--protocol", help="paper or label-free only.")
+]
+Records = Annotated[
+    str, typer.Option(help="Where runs are recorded, and taken up again.")
+]
+Tables = Annotated[str, typer.Option(help="Folder for tables, figures and the page.")]
+Figures = Annotated[
+    bool, typer.Option("--figures/--no-figures", help="Whether to draw figures.")
+]
+Folder = Annotated[str, typer.Argument(help="Where to leave them.")]

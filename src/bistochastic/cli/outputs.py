@@ -2,8 +2,10 @@
 
 import os
 import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from bistochastic.cli.console import UsageError
+from bistochastic.cli.console import UsageError, Voice
 from bistochastic.core.errors import listed
 from bistochastic.io.optional import needed
 from bistochastic.io.paths import parts, same
@@ -15,7 +17,16 @@ GRAPHS = (".npz", ".mtx", ".npy")
 PAGES = (".html", ".htm")
 
 
-def check_outputs(voice, inputs, outputs, force, *, endings, streams=(), again=()):
+def check_outputs(
+    voice: Voice,
+    inputs: Sequence[Path],
+    outputs: Mapping[str, str | None],
+    force: bool,
+    *,
+    endings: Mapping[str, tuple[str, ...]],
+    streams: Sequence[str] = (),
+    again: Sequence[str] = (),
+) -> None:
     """Refuse what cannot be written, or lies where something is read or written.
 
     Parameters
@@ -39,13 +50,15 @@ def check_outputs(voice, inputs, outputs, force, *, endings, streams=(), again=(
         if out == "" or (out == "-" and name not in streams):
             raise UsageError(f"--{name} {out!r}: name a file.")
     wanted = {name: out for name, out in outputs.items() if out and out != "-"}
-    taken = [(parts(path)[0], "read from") for path in inputs]
+    taken: list[tuple[Path | str, str]] = []
+    taken += [(parts(path)[0], "read from") for path in inputs]
     for name, out in wanted.items():
-        if endings.get(name) and not out.lower().endswith(endings[name]):
-            raise UsageError(f"--{name} {out}: name it {listed(endings[name], 9)}.")
+        allowed = endings.get(name)
+        if allowed and not out.lower().endswith(allowed):
+            raise UsageError(f"--{name} {out}: name it {listed(allowed, 9)}.")
         for place, how in taken:
-            allowed = name in again and how == "read from"
-            if same(place, out) and _file(out) and not allowed:
+            may = name in again and how == "read from"
+            if same(place, out) and _file(out) and not may:
                 raise UsageError(f"--{name} {out}: that file is {how} already.")
         check_new(out, force)
         _check_libraries(out)
@@ -53,7 +66,7 @@ def check_outputs(voice, inputs, outputs, force, *, endings, streams=(), again=(
     voice.planned = list(wanted.values())
 
 
-def _file(path):
+def _file(path: str) -> bool:
     """Tell whether a path is not one of a device or a pipe."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
@@ -61,7 +74,7 @@ def _file(path):
         return True
 
 
-def _check_libraries(out):
+def _check_libraries(out: str) -> None:
     """Say what is not installed that a file of this name needs."""
     if out.lower().endswith((".parquet", ".pq")):
         needed("pyarrow", out)

@@ -6,6 +6,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,15 @@ PAPER = (
 
 
 @cache
-def catalogue():
+def catalogue() -> dict[str, Any]:
     """Return what is known of each set, by name."""
     held = files("bistochastic.datasets").joinpath("catalogue.toml")
     return tomllib.loads(held.read_text(encoding="utf-8"))
 
 
-def load(name, *, folder=None, download=False, seed=1):
+def load(
+    name: str, *, folder: Any = None, download: bool = False, seed: int = 1
+) -> Any:
     """Load a set of the paper.
 
     Parameters
@@ -80,13 +83,15 @@ def load(name, *, folder=None, download=False, seed=1):
     return Bunch(data=X, target=y, name=name, **known)
 
 
-def digest(X):
+def digest(X: Any) -> str:
     """Return a checksum of the rows of X that does not depend on their order."""
     X = np.ascontiguousarray(X, dtype="<f8")
     return hashlib.sha256(X[np.lexsort(X.T[::-1])].tobytes()).hexdigest()
 
 
-def _found(name, known, folder, download):
+def _found(
+    name: str, known: dict[str, Any], folder: Any, download: bool
+) -> tuple[Any, Any]:
     """Return points and labels, from the first place that has them."""
     folder = folder or os.environ.get(FOLDER)
     file = Path(folder) / f"{name}.npz" if folder else None
@@ -110,7 +115,7 @@ def _found(name, known, folder, download):
     )
 
 
-def _fetched(name, public):
+def _fetched(name: str, public: str) -> tuple[Any, Any]:
     """Fetch a set from OpenML, or say why that did not work."""
     from sklearn.datasets import fetch_openml
 
@@ -127,7 +132,7 @@ def _fetched(name, public):
     return X, y.astype(np.int64)
 
 
-def _check(name, known, X, y):
+def _check(name: str, known: dict[str, Any], X: Any, y: Any) -> None:
     """Refuse a set that is another one than its name says."""
     sizes = np.bincount(y)
     found = [int(sizes.min()), int(sizes.max())]

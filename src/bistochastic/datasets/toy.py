@@ -1,12 +1,20 @@
 """Small data sets and graphs that are made, not loaded."""
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 
 
 def planted_graph(
-    n=1000, n_clusters=5, *, degree=10, bridges=0.05, bridge_weight=1e-3, random_state=0
-):
+    n: int = 1000,
+    n_clusters: int = 5,
+    *,
+    degree: int = 10,
+    bridges: float = 0.05,
+    bridge_weight: float = 1e-3,
+    random_state: Any = 0,
+) -> tuple[csr_array, Any]:
     """Make a weighted graph of clusters that hang together by weak bridges.
 
     Parameters

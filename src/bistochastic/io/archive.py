@@ -2,18 +2,21 @@
 
 import json
 import zipfile
+from typing import IO, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
+from bistochastic.io.arrays import Archive
 from bistochastic.neighbors.points import Points
 
 ABOUT = "about.json"
-LONGEST = 1 << 29  # bytes of JSON
+LONGEST = 1 << 29  # the most bytes of JSON in an archive
 
 
-def pack(stream, value, about=None):
+def pack(stream: IO[bytes], value: Any, about: dict[str, Any] | None = None) -> None:
     """Write a value.
 
     Parameters
@@ -25,7 +28,7 @@ def pack(stream, value, about=None):
     about : dict, optional
         What can be read before anything else.
     """
-    held = {}
+    held: dict[str, Any] = {}
     made = {"value": packed(value, "value", held)} | (about or {})
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(ABOUT, json.dumps(made, allow_nan=False))
@@ -34,12 +37,12 @@ def pack(stream, value, about=None):
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def described(archive):
+def described(archive: Archive) -> dict[str, Any]:
     """Return what `pack` was told of the value, and the value still packed."""
     return json.loads(archive.text(ABOUT, LONGEST))
 
 
-def unpack(archive, about):
+def unpack(archive: Archive, about: dict[str, Any]) -> Any:
     """Return the value.
 
     Parameters
@@ -57,7 +60,7 @@ def unpack(archive, about):
     return unpacked(about["value"], archive)
 
 
-def packed(value, where, held):
+def packed(value: Any, where: str, held: dict[str, Any]) -> Any:
     """Return a value as JSON, its arrays put aside under numbers."""
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -73,9 +76,9 @@ def packed(value, where, held):
         ]
         return {"dict": pairs}
     if isinstance(value, Points):
-        parts = {"X": value.X, "metric": value.metric, "center": value.center}
-        return {"points": packed(parts, where, held)}
-    if issparse(value):
+        about = {"X": value.X, "metric": value.metric, "center": value.center}
+        return {"points": packed(about, where, held)}
+    if is_sparse(value):
         S = csr_array(value)
         parts = [S.data, S.indices, S.indptr]
         return {"csr": [*(packed(p, where, held) for p in parts), list(S.shape)]}
@@ -92,7 +95,7 @@ def packed(value, where, held):
     )
 
 
-def unpacked(value, archive):
+def unpacked(value: Any, archive: Archive) -> Any:
     """Return the value that was packed."""
     if isinstance(value, list):
         return [unpacked(part, archive) for part in value]

@@ -1,28 +1,32 @@
 """Arrays and matrices: NPY, NPZ, MTX and MAT, never unpickled."""
 
 import zipfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO, Any
 
 import numpy as np
 from scipy import io as scipy_io
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import hdf
 from bistochastic.io.memory_limit import DEFLATED, check_size
+from bistochastic.io.paths import FilePath
 from bistochastic.io.table import LABELS, check_numbers, checked_sparse
 
-ENTRY = 4  # bytes that an entry of an MTX file takes at least
-HEADER = 1 << 16  # bytes that the header of an array may take
-NAMES = ("X", "data", "arr_0")  # what an array of points is called, first come
+ENTRY = 4  # the fewest bytes of an entry in an MTX file
+HEADER = 1 << 16  # the most bytes of the header of an array
+NAMES = ("X", "data", "arr_0")  # names of an array of points, best first
 SPARSE = {"data", "shape", "format"}
 NUMBERS = ("double", "single", "sparse", "logical", "int", "uint")
 
 
 @contextmanager
-def explained(path, kind):
+def explained(path: FilePath, kind: str) -> Iterator[None]:
     """Turn what a library says of a broken file into a sentence."""
     try:
         yield
@@ -35,7 +39,7 @@ def explained(path, kind):
         raise FileError(f"{path} is not {kind}, or is damaged: {said}") from None
 
 
-def read_npy(path, limit):
+def read_npy(path: Path, limit: int) -> Any:
     """Return an array of numbers, mapped from the file, not read.
 
     Parameters
@@ -67,7 +71,7 @@ def read_npy(path, limit):
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _header(path, stream):
+def _header(path: FilePath, stream: Any) -> tuple[tuple[int, ...], bool, Any]:
     """Return shape, order and type of an array, as the stream's header says."""
     version = np.lib.format.read_magic(stream)
     read = {
@@ -99,7 +103,7 @@ class Archive:
         Bytes that all that is read of it may take.
     """
 
-    def __init__(self, path, limit):
+    def __init__(self, path: Path, limit: int) -> None:
         self.path, self.limit = path, limit
         with explained(path, "an NPZ file"):
             self._zip = zipfile.ZipFile(path)
@@ -108,24 +112,24 @@ class Archive:
             if info.filename.endswith(".npy"):
                 self._members[info.filename.removesuffix(".npy")] = info
 
-    def __enter__(self):
+    def __enter__(self) -> "Archive":
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._zip.close()
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """Names of the arrays."""
         return list(self._members)
 
-    def header(self, name):
+    def header(self, name: str) -> tuple[tuple[int, ...], Any]:
         """Return the shape and the type of an array, without reading it."""
         with explained(self.path, "an NPZ file"), self._open(name) as stream:
             shape, _, dtype = _header(f"{self.path}, array {name!r}", stream)
         return shape, dtype
 
-    def read(self, name):
+    def read(self, name: str) -> Any:
         """Return an array.
 
         Parameters
@@ -154,21 +158,21 @@ class Archive:
                 stream, allow_pickle=False, max_header_size=HEADER
             )
 
-    def text(self, name, most):
+    def text(self, name: str, most: int) -> str:
         """Return the text of a member that is no array."""
         with explained(self.path, "an archive"):
             info = self._zip.getinfo(name)
             check_size(f"{self.path}, {name}", info.file_size, most)
             return self._zip.read(info).decode("utf-8")
 
-    def _open(self, name):
+    def _open(self, name: str) -> IO[bytes]:
         info = self._members[name]
         if info.flag_bits & 1:
             raise FileError(f"{self.path} is encrypted; save it without a password.")
         return self._zip.open(info)
 
 
-def read_npz(path, key, limit):
+def read_npz(path: Path, key: str | None, limit: int) -> tuple[Any, Any]:
     """Return the points of an NPZ file, and their labels if it has such.
 
     Parameters
@@ -203,7 +207,7 @@ def read_npz(path, key, limit):
     return X, None
 
 
-def _chosen(path, archive, key):
+def _chosen(path: Path, archive: Archive, key: str | None) -> str:
     names = archive.names
     if key is not None:
         if key not in names:
@@ -228,7 +232,7 @@ def _chosen(path, archive, key):
     )
 
 
-def _sparse(path, archive):
+def _sparse(path: Path, archive: Archive) -> csr_array:
     """Return the matrix of `scipy.sparse.save_npz`, checked."""
     shape = archive.read("shape")
     form = archive.read("format").item()
@@ -248,7 +252,7 @@ def _sparse(path, archive):
     return csr_array(checked_sparse(path, parts, shape, kind))
 
 
-def read_mtx(path, limit):
+def read_mtx(path: Path, limit: int) -> Any:
     """Return a matrix in the Matrix Market format, sparse if the file is.
 
     Parameters
@@ -282,11 +286,11 @@ def read_mtx(path, limit):
         check_size(path, 40 * entries + 16 * max(rows, columns), limit)
         with _named(path) as name:
             matrix = scipy_io.mmread(name)
-    return csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+    return csr_array(matrix) if is_sparse(matrix) else np.asarray(matrix)
 
 
 @contextmanager
-def _named(path):
+def _named(path: Path) -> Iterator[str]:
     """Yield a name for SciPy, whose reader of MTX takes UTF-8 only."""
     try:
         str(path).encode()
@@ -300,7 +304,7 @@ def _named(path):
         yield str(path)
 
 
-def read_mat(path, key, limit):
+def read_mat(path: Path, key: str | None, limit: int) -> tuple[Any, Any]:
     """Return a matrix of a MATLAB file.
 
     Parameters
@@ -337,10 +341,10 @@ def read_mat(path, key, limit):
         labels = [name for name in LABELS if name in names and name != key]
         held = scipy_io.loadmat(path, variable_names=[key, *labels])
         X = held[key]
-        X = csr_array(X) if issparse(X) else np.ascontiguousarray(X)
+        X = csr_array(X) if is_sparse(X) else np.ascontiguousarray(X)
         check_numbers(path, X)
     for name in labels:
         y = held.get(name)
-        if y is not None and not issparse(y) and y.size == X.shape[0]:
+        if y is not None and not is_sparse(y) and y.size == X.shape[0]:
             return X, y.ravel()
     return X, None

@@ -1,11 +1,15 @@
 """Columns of texts as categories, or refused."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
 from bistochastic.core.errors import FileError, listed, several
 from bistochastic.io.optional import needed
+from bistochastic.io.paths import FilePath
 
-TEXTS = 100  # different texts that a column may have to be taken as categories
+TEXTS = 100  # the most different texts of a column of categories
 
 
 class Categories:
@@ -19,10 +23,11 @@ class Categories:
         The column.
     """
 
-    def __init__(self, path, name):
-        self._path, self._name, self._known = path, name, {}
+    def __init__(self, path: FilePath, name: str) -> None:
+        self._path, self._name = path, name
+        self._known: dict[str, int] = {}
 
-    def codes(self, words):
+    def codes(self, words: Any) -> Any:
         """Return the numbers of texts; not a number where one is missing.
 
         Parameters
@@ -52,7 +57,7 @@ class Categories:
         places = words.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
         return np.array([*codes, np.nan], dtype=float)[places]
 
-    def ordered(self, codes):
+    def ordered(self, codes: Any) -> tuple[str, ...]:
         """Give the texts numbers by their order, in place, and return them.
 
         Parameters
@@ -80,7 +85,7 @@ ADVICE = (
 )
 
 
-def refused(said, others, advice=ADVICE):
+def refused(said: str, others: Sequence[str], advice: str = ADVICE) -> FileError:
     """Return the error about a column of texts.
 
     Parameters
@@ -104,7 +109,7 @@ def refused(said, others, advice=ADVICE):
     return FileError(f"{said} cannot be measured. {advice}{more}")
 
 
-def note(columns):
+def note(columns: Iterable[Any]) -> list[str]:
     """Return the notes on columns that are taken as categories."""
     taken = [f"{c.name} ({len(c.texts)})" for c in columns if c.texts]
     return [f"Taken as categories: {listed(taken, 10)}."] if taken else []

@@ -1,4 +1,4 @@
-"""The process that `apart` starts, by the path of this file, in an isolated Python.
+"""The process that `sandbox` starts, by the path of this file, in an isolated Python.
 
 Such a Python imports nothing from the working folder, from PYTHONPATH or from beside
 this file. The package is loaded from where this file lies, whatever else is installed.
@@ -9,11 +9,13 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 
-def package(folder):
+def package(folder: Path) -> None:
     """Load the package in a folder under the folder's name."""
     spec = spec_from_file_location(
         folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules[folder.name] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[folder.name])
 

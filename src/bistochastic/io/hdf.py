@@ -1,21 +1,30 @@
 """HDF5 files: H5AD of anndata, COOL of cooler, and MAT of MATLAB from 7.3 on."""
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.memory_limit import check_size
 from bistochastic.io.optional import needed
-from bistochastic.io.paths import parts
+from bistochastic.io.paths import FilePath, parts
 from bistochastic.io.table import LABELS, checked_sparse
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
-POINTS = ("X", "data")
+POINTS = ("X", "data")  # names of a matrix of points, best first
+HALF = "symmetric-upper"  # storage mode of a COOL file with one half of the contacts
+PARTS = (  # data sets of a map of contacts in a COOL file
+    "bins/chrom", "bins/start", "bins/end", "pixels/bin1_id", "pixels/bin2_id",
+    "pixels/count", "chroms/name",
+)  # fmt: skip
 
 
-def is_hdf(path):
+def is_hdf(path: Path) -> bool:
     """Tell whether a file is in HDF5, which may begin at a multiple of 512 bytes."""
     with path.open("rb") as stream:
         for begin in (0, 512, 1024, 2048):
@@ -26,7 +35,7 @@ def is_hdf(path):
 
 
 @contextmanager
-def opened(path, kind):
+def opened(path: Path, kind: str) -> Iterator[Any]:
     """Open an HDF5 file, and turn what is said of a broken one into a sentence."""
     h5py = needed("h5py", path)
     try:
@@ -41,7 +50,9 @@ def opened(path, kind):
         raise FileError(f"{path} is not {kind}, or is damaged: {said}") from None
 
 
-def chosen(path, shapes, key, names=()):
+def chosen(
+    path: Path, shapes: dict[str, Any], key: str | None, names: Sequence[str] = ()
+) -> str:
     """Return the name of the matrix to read.
 
     Parameters
@@ -78,7 +89,7 @@ def chosen(path, shapes, key, names=()):
     raise FileError(f"{path} has {what} with --key." if wide else f"{path} has {what}.")
 
 
-def read_mat73(path, key, limit):
+def read_mat73(path: Path, key: str | None, limit: int) -> tuple[Any, Any]:
     """Return a matrix of a MATLAB file from version 7.3 on, as `read_mat` does."""
     with opened(path, "a MATLAB file") as file:
         h5py = needed("h5py", path)
@@ -100,7 +111,7 @@ def read_mat73(path, key, limit):
     return X, None
 
 
-def _matrix(path, item, shape, limit):
+def _matrix(path: Path, item: Any, shape: tuple[int, int], limit: int) -> Any:
     """Return a matrix of MATLAB's, which lies by columns."""
     if not hasattr(item, "keys"):
         check_size(path, item.dtype.itemsize * item.size, limit)
@@ -113,7 +124,9 @@ def _matrix(path, item, shape, limit):
     return csr_array(checked_sparse(path, parts, shape, csc_array))
 
 
-def read_h5ad(path, key, id, label, limit):
+def read_h5ad(
+    path: Path, key: str | None, id: str | None, label: str | None, limit: int
+) -> dict[str, Any]:
     """Return the cells of an annotated data set as a table.
 
     Parameters
@@ -140,15 +153,9 @@ def read_h5ad(path, key, id, label, limit):
         inside = {f"obsm/{name}" for name in file.get("obsm", ())}
         inside |= {f"layers/{name}" for name in file.get("layers", ())}
         place, notes = _representation(path, file, key, inside)
-        item = file[place]
-        _check_item(path, item, limit)
+        _check_item(path, file[place], limit)
         _check_obs(path, file, limit)
-        values = anndata.io.read_elem(item)
-        if not issparse(values):
-            values = np.asarray(values)
-        else:
-            values = csr_array(values)
-            values.sum_duplicates()
+        values = _rows(anndata.io.read_elem(file[place]))
         obs = anndata.io.read_elem(file["obs"])
         if values.ndim != 2 or values.shape[0] != len(obs):
             raise FileError(
@@ -158,26 +165,41 @@ def read_h5ad(path, key, id, label, limit):
         embedded = place.startswith("obsm/")
         names = None
         if not embedded and "var" in file:
-            names = anndata.io.read_elem(file["var"]).index
+            names = list(map(str, anndata.io.read_elem(file["var"]).index))
     if names is not None and len(names) != values.shape[1]:
         raise FileError(
             f"{path}: {place} has {values.shape[1]} columns, var {len(names)}."
         )
-    taken = {"ids": obs.index.astype(str).to_numpy(dtype=object), "id_name": "cell"}
-    if id is not None:
+    held = {"values": values, "names": names, "notes": notes, "embedded": embedded}
+    return _annotations(path, obs, id, label) | held
+
+
+def _rows(values: Any) -> Any:
+    """Return what anndata has read as an array, or in compressed rows."""
+    if not is_sparse(values):
+        return np.asarray(values)
+    rows = csr_array(values)
+    rows.sum_duplicates()
+    return rows
+
+
+def _annotations(
+    path: Path, obs: Any, id: str | None, label: str | None
+) -> dict[str, Any]:
+    """Return names of the cells and labels, as parts of a table."""
+    if id is None:
+        ids = obs.index.astype(str).to_numpy(dtype=object)
+        taken = {"ids": ids, "id_name": "cell"}
+    else:
         taken = {"ids": _of_obs(path, obs, id), "id_name": id}
     if label is not None:
         taken["labels"] = _of_obs(path, obs, label)
-    names = None if names is None else list(map(str, names))
-    return taken | {
-        "values": values,
-        "names": names,
-        "notes": notes,
-        "embedded": embedded,
-    }
+    return taken
 
 
-def _representation(path, file, key, inside):
+def _representation(
+    path: Path, file: Any, key: str | None, inside: set[str]
+) -> tuple[str, list[str]]:
     if key is None:
         if "obsm/X_pca" in inside:
             note = "Cells are described by obsm/X_pca (--key X takes the matrix itself)"
@@ -195,7 +217,7 @@ def _representation(path, file, key, inside):
     return found[0], []
 
 
-def _check_item(path, item, limit):
+def _check_item(path: Path, item: Any, limit: int) -> None:
     """Refuse a matrix that is too large, or whose indices lead out of it."""
     if not hasattr(item, "keys"):
         check_size(path, item.dtype.itemsize * item.size, limit)
@@ -211,7 +233,7 @@ def _check_item(path, item, limit):
     checked_sparse(path, parts, shape, kind)
 
 
-def _check_obs(path, file, limit):
+def _check_obs(path: Path, file: Any, limit: int) -> None:
     """Refuse annotations that are too large."""
     h5py = needed("h5py", path)
     for name in ("obs", "var"):
@@ -219,7 +241,7 @@ def _check_obs(path, file, limit):
             if name == "obs":
                 raise FileError(f"{path} is not an H5AD file: it has no obs.")
             continue
-        sizes = []
+        sizes: list[int] = []
         file[name].visititems(
             lambda _, item, sizes=sizes: sizes.append(
                 item.size * max(item.dtype.itemsize, 64)
@@ -230,7 +252,7 @@ def _check_obs(path, file, limit):
         check_size(f"{path}, {name}", sum(sizes), limit)
 
 
-def _of_obs(path, obs, name):
+def _of_obs(path: Path, obs: Any, name: str) -> Any:
     if name not in obs:
         raise FileError(
             f"{path} has no column {name!r} in obs; it has {listed(obs.columns, 10)}."
@@ -242,7 +264,7 @@ def _of_obs(path, obs, name):
     return held
 
 
-def read_cool(uri, limit):
+def read_cool(uri: FilePath, limit: int) -> tuple[csr_array, list[str]]:
     """Return the contacts of a COOL file as a symmetric matrix.
 
     Parameters
@@ -262,19 +284,7 @@ def read_cool(uri, limit):
     cooler = needed("cooler", uri)
     path, group = parts(uri)
     with opened(path, "a COOL file") as file:
-        if not group and "resolutions" in file:
-            places = sorted(file["resolutions"], key=lambda name: (len(name), name))
-            raise FileError(
-                f"{path} has several resolutions ({listed(places, 10)}); name one as "
-                f"{path}::/resolutions/{places[0]}."
-            )
-        if group and group not in file:
-            raise FileError(f"{path} has no {group}.")
-        root = file[group or "/"]
-        for part in ("bins/chrom", "bins/start", "bins/end", "pixels/bin1_id",
-                     "pixels/bin2_id", "pixels/count", "chroms/name"):  # fmt: skip
-            if part not in root:
-                raise FileError(f"{path} is not a COOL file: it has no {part}.")
+        root = _map(path, file, group)
         n, entries = root["bins/start"].size, root["pixels/count"].size
         check_size(path, 64 * entries + 64 * n, limit)
         i, j = (root[f"pixels/bin{end}_id"][()] for end in (1, 2))
@@ -283,17 +293,15 @@ def read_cool(uri, limit):
             raise FileError(f"{path} is damaged: its columns differ in length.")
         if i.size and not (min(i.min(), j.min()) >= 0 and max(i.max(), j.max()) < n):
             raise FileError(f"{path} is damaged: a bin of its pixels is none of {n}.")
-        symmetric = str(root.attrs.get("storage-mode", "symmetric-upper"))
+        stored = str(root.attrs.get("storage-mode", HALF))
         bins = cooler.Cooler(f"{path}::{group or '/'}").bins()[
             ["chrom", "start", "end"]
         ][:]
-    off = i != j
-    if symmetric == "symmetric-upper":
-        rows, columns = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+    if stored == HALF:
+        off = i != j
+        i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
         count = np.concatenate([count, count[off]])
-    else:
-        rows, columns = i, j
-    S = csr_array((count, (rows, columns)), shape=(n, n))
+    S = csr_array((count, (i, j)), shape=(n, n))
     names = [
         f"{chrom}:{start}-{end}"
         for chrom, start, end in bins.itertuples(index=False, name=None)
@@ -301,7 +309,26 @@ def read_cool(uri, limit):
     return S, names
 
 
-def write_weights(path, group, name, weights, facts):
+def _map(path: Path, file: Any, group: str) -> Any:
+    """Return the map of contacts that is named in a file, if it has all its parts."""
+    if not group and "resolutions" in file:
+        places = sorted(file["resolutions"], key=lambda name: (len(name), name))
+        raise FileError(
+            f"{path} has several resolutions ({listed(places, 10)}); name one as "
+            f"{path}::/resolutions/{places[0]}."
+        )
+    if group and group not in file:
+        raise FileError(f"{path} has no {group}.")
+    root = file[group or "/"]
+    for part in PARTS:
+        if part not in root:
+            raise FileError(f"{path} is not a COOL file: it has no {part}.")
+    return root
+
+
+def write_weights(
+    path: FilePath, group: str, name: str, weights: Any, facts: dict[str, Any]
+) -> None:
     """Write the weights of bins into a COOL file, as cooler's balancing does.
 
     Parameters

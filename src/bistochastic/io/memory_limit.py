@@ -5,15 +5,16 @@ from pathlib import Path
 
 from bistochastic.core.errors import FileError
 from bistochastic.core.parameters import Count
+from bistochastic.io.paths import FilePath
 
-DEFLATED = 1032  # no deflate stream grows by more
+DEFLATED = 1032  # the largest factor by which a deflate stream can grow
 GROUPS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
 
 
-def memory_limit(given=None):
+def memory_limit(given: float | None = None) -> int:
     """Return how many bytes the contents of a file may take.
 
     Parameters
@@ -43,7 +44,9 @@ def memory_limit(given=None):
     return total // 2
 
 
-def check_size(path, wanted, limit, what="its contents"):
+def check_size(
+    path: FilePath, wanted: int, limit: int, what: str = "its contents"
+) -> None:
     """Refuse a file that would take more memory than it may.
 
     Parameters
@@ -65,10 +68,12 @@ def check_size(path, wanted, limit, what="its contents"):
         )
 
 
-def readable(number):
+def readable(number: float) -> str:
     """Write a number of bytes for people, as in ``1.5 GB``."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB", "PB"):
-        if number < 1000 or unit == "PB":
-            return f"{number:.3g} {unit}" if unit != "bytes" else f"{number} bytes"
+    if number < 1000:
+        return f"{number} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
         number /= 1000
-    return None
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+    return f"{number / 1000:.3g} PB"

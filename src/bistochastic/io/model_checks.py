@@ -1,11 +1,13 @@
 """What fitted attributes can be: types, shapes and ranges, for models from files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import PAIRS, whole
 from bistochastic.neighbors.points import SQUARED, Points
@@ -15,7 +17,7 @@ GRAPH = (
     *CLUSTERS, "n_components_", "n_neighbors_", "affinity_matrix_", "penalty_",
     "_n_others", "_points",
 )  # fmt: skip
-NEEDED = {  # by methods of the estimators, and by pages
+NEEDED = {  # attributes that methods of the estimators, or pages, use
     "ANCMM": (*GRAPH, "alpha_", "refine_", "stability_", "agreement_", "trials_"),
     "CAN": GRAPH,
     "CLR": GRAPH,
@@ -30,9 +32,10 @@ SCALED = {
     "zass_shashua_2005": "scaling_",
     "frobenius": "potential_",
 }
+Check = Callable[[Any, Any], bool]  # of a value, in a model
 REFINED = ("triangles", "local")
 LARGEST = np.finfo(float).max
-HUGE = LARGEST**0.5  # squares of coordinates are doubles
+HUGE = LARGEST**0.5  # the largest coordinate whose square is a float64
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Model:
     graph: bool
 
 
-def check(estimator, attributes):
+def check(estimator: Any, attributes: dict[str, Any]) -> None:
     """Refuse fitted attributes that a fit cannot have left.
 
     Parameters
@@ -84,12 +87,12 @@ def check(estimator, attributes):
         _check_one(kind, name, value, model)
 
 
-def _check_one(kind, name, value, model):
+def _check_one(kind: str, name: str, value: Any, model: Any) -> None:
     if not KINDS.get(name, _any)(value, model):
         raise InputError(f"{name} cannot be that of a fitted {kind}.")
 
 
-def _model(estimator, attributes):
+def _model(estimator: Any, attributes: dict[str, Any]) -> Model:
     """Return what the other attributes have to fit to."""
     d = attributes["n_features_in_"]
     labels = attributes.get("labels_")
@@ -105,28 +108,33 @@ def _model(estimator, attributes):
     return Model(n, d, projection.shape[1], c, metric, graph)
 
 
-def _number(value, model):
+def _number(value: Any, model: Any) -> bool:
     return isinstance(value, float | np.floating) or whole(value)
 
 
-def _real(least=-LARGEST, most=LARGEST):
+def _real(least: float = -LARGEST, most: float = LARGEST) -> Check:
     """Return a check of a finite number."""
     return lambda value, model: _number(value, model) and least <= value <= most
 
 
-def _count(least, most=lambda model: 2**62):
+def _count(least: int, most: Callable[[Any], int] = lambda model: 2**62) -> Check:
     """Return a check of a whole number."""
     return lambda value, model: whole(value) and least <= value <= most(model)
 
 
-def _rows(model):
+def _rows(model: Any) -> tuple[int, ...]:
     return (model.n,)
 
 
-def _array(shape, kinds="f", least=-np.inf, most=HUGE):
+def _array(
+    shape: Callable[[Any], Any],
+    kinds: str = "f",
+    least: float = -np.inf,
+    most: Any = HUGE,
+) -> Check:
     """Return a check of an array; a length of None is any."""
 
-    def fits(value, model):
+    def fits(value: Any, model: Any) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
             return False
         wanted = shape(model)
@@ -140,76 +148,76 @@ def _array(shape, kinds="f", least=-np.inf, most=HUGE):
     return fits
 
 
-def _flag(value, model):
+def _flag(value: Any, model: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _text(value, model):
+def _text(value: Any, model: Any) -> bool:
     return isinstance(value, str)
 
 
-def _word(*words):
-    def fits(value, model):
+def _word(*words: str) -> Check:
+    def fits(value: Any, model: Any) -> bool:
         return value is None or (isinstance(value, str) and value in words)
 
     return fits
 
 
-def _any(value, model):
+def _any(value: Any, model: Any) -> bool:
     """Take whatever nothing reads, if its numbers are numbers."""
-    data = value.data if issparse(value) else value
+    data = value.data if is_sparse(value) else value
     numbers = isinstance(data, np.ndarray) and data.dtype.kind not in "OSU"
     return not numbers or (data.dtype.kind in "biuf" and np.isfinite(data).all())
 
 
-def _labels(value, model):
+def _labels(value: Any, model: Any) -> bool:
     good = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "i"
     return good and value.size > 0 and value.min() >= 0 and value.max() < value.size
 
 
-def _names(value, model):
+def _names(value: Any, model: Any) -> bool:
     good = isinstance(value, np.ndarray) and value.shape == (model.d,)
     return good and all(isinstance(name, str) for name in value.tolist())
 
 
-def _weights(value, model):
+def _weights(value: Any, model: Any) -> bool:
     """Tell whether a value is a graph; those that are learned are sparse."""
-    data = value.data if issparse(value) else value
+    data = value.data if is_sparse(value) else value
     good = getattr(value, "shape", None) == (model.n, model.n)
-    good = good and (issparse(value) or not model.graph)
+    good = good and (is_sparse(value) or not model.graph)
     return good and _array(np.shape, least=0.0)(data, data)
 
 
-def _neighbors(value, model):
+def _neighbors(value: Any, model: Any) -> bool:
     if model.metric == "affinity":
         return value is None or whole(value)
     return whole(value) and 1 <= value <= model.n
 
 
-def _points(value, model):
+def _points(value: Any, model: Any) -> bool:
     """Tell whether points can be searched as `predict` does."""
     if model.metric in PAIRS:
         return value is None
     if not isinstance(value, Points) or value.metric != model.metric:
         return False
     X, center = value.X, value.center
-    data = X.data if issparse(X) else X
+    data = X.data if is_sparse(X) else X
     if getattr(X, "shape", None) != (model.n, model.width):
         return False
     kinds = "b" if model.metric in PAIRWISE_BOOLEAN_FUNCTIONS else "f"
     good = _array(np.shape, kinds)(data, data)
-    if model.metric in SQUARED and model.metric != "cosine" and not issparse(X):
+    if model.metric in SQUARED and model.metric != "cosine" and not is_sparse(X):
         return good and _array(lambda model: (model.width,))(center, model)
     return good and np.ndim(center) == 0 and _real(0.0, 0.0)(center, model)
 
 
-def _scaling(value, model):
+def _scaling(value: Any, model: Any) -> bool:
     """Tell whether a value is a diagonal, or the multipliers of an exact update."""
     least = -LARGEST if model.graph else 0.0
     return _array(_rows, "f", least, LARGEST)(value, model)
 
 
-def _embedding(value, model):
+def _embedding(value: Any, model: Any) -> bool:
     """Tell whether a value has a row for each point; columns of F have length one."""
     most = 2.0 if model.graph else HUGE
     return _array(lambda model: (model.n, None), "f", -most, most)(value, model)
@@ -235,10 +243,10 @@ TRIAL = {
 }
 
 
-def _records(kinds, needed):
+def _records(kinds: dict[str, Check], needed: Callable[[Any], set[str]]) -> Check:
     """Return a check of a list of records, which have some keys at least."""
 
-    def fits(value, model):
+    def fits(value: Any, model: Any) -> bool:
         return (
             isinstance(value, list)
             and len(value) > 0
@@ -254,7 +262,7 @@ def _records(kinds, needed):
     return fits
 
 
-def _steps(model):
+def _steps(model: Any) -> set[str]:
     """Return what is kept of each step of a loop, or of each stage."""
     return {"penalty", "n_components", "objective"} if model.graph else {"stage"}
 

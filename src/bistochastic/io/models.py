@@ -2,6 +2,8 @@
 
 import zipfile
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from array_api_compat import is_dask_array, is_torch_array
 
@@ -12,10 +14,10 @@ from bistochastic.io.archive import ABOUT, described, pack, unpack
 from bistochastic.io.arrays import Archive
 from bistochastic.io.memory_limit import memory_limit
 from bistochastic.io.model_checks import check
-from bistochastic.io.paths import checked_file
+from bistochastic.io.paths import FilePath, checked_file
 from bistochastic.io.writing import replacing
 
-FORMAT = 1  # raised when an older reader could not read what is written
+FORMAT = 1  # version of the format; raised when older readers cannot read it
 PRIVATE = (
     "_points",
     "_n_others",
@@ -23,7 +25,13 @@ PRIVATE = (
 )  # what `predict` needs besides fitted attributes
 
 
-def save(estimator, path, *, extra=None, force=False):
+def save(
+    estimator: Any,
+    path: FilePath,
+    *,
+    extra: dict[str, Any] | None = None,
+    force: bool = False,
+) -> None:
     """Write a fitted estimator as arrays and JSON.
 
     Parameters
@@ -79,7 +87,7 @@ def save(estimator, path, *, extra=None, force=False):
         pack(stream, held, about)
 
 
-def load(path, *, max_memory=None):
+def load(path: FilePath, *, max_memory: float | None = None) -> Any:
     """Read an estimator that `save` wrote; nothing in the file is run.
 
     Parameters
@@ -114,7 +122,9 @@ def load(path, *, max_memory=None):
     return load_with_extra(path, max_memory=max_memory)[0]
 
 
-def load_with_extra(path, *, max_memory=None):
+def load_with_extra(
+    path: FilePath, *, max_memory: float | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Read an estimator and what was kept with it.
 
     Parameters
@@ -155,7 +165,7 @@ def load_with_extra(path, *, max_memory=None):
     return estimator, extra
 
 
-def _about(path, archive):
+def _about(path: Path, archive: Archive) -> dict[str, Any]:
     """Return what the archive says of itself, if this version can read it."""
     try:
         about = described(archive)
@@ -175,7 +185,7 @@ def _about(path, archive):
     return about
 
 
-def _fill(estimator, attributes):
+def _fill(estimator: Any, attributes: dict[str, Any]) -> None:
     """Set parameters and fitted attributes, checked for all that reads them."""
     parameters = estimator.get_params(deep=False)
     given = {key: attributes.pop(key) for key in parameters if key in attributes}
@@ -191,7 +201,7 @@ def _fill(estimator, attributes):
         check(estimator, attributes)
 
 
-def _classes():
+def _classes() -> dict[str, Any]:
     """Return the estimators that may be saved, by name."""
     names = bistochastic.ESTIMATORS
     return {

@@ -1,8 +1,10 @@
 """Libraries that some kinds of files need, imported when one is met."""
 
 from importlib import import_module
+from typing import Any
 
 from bistochastic.core.errors import MissingError
+from bistochastic.io.paths import FilePath
 
 EXTRAS = {
     "anndata": "singlecell",
@@ -12,7 +14,7 @@ EXTRAS = {
 }
 
 
-def needed(name, path=None):
+def needed(name: str, path: FilePath | None = None) -> Any:
     """Import a library, or say how to get it.
 
     Parameters

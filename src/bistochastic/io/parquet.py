@@ -2,6 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,13 +13,13 @@ from bistochastic.core.errors import FileError
 from bistochastic.io import categories
 from bistochastic.io.memory_limit import check_size
 from bistochastic.io.optional import needed
-from bistochastic.io.table import Column, Table, unique_names
+from bistochastic.io.table import Roles, Table, encoded_columns, unique_names
 
-ROWS = 1 << 15
+ROWS = 1 << 15  # rows that are read at a time
 OBJECT = 60  # bytes that a text takes besides its characters
 
 
-def read_parquet(path, roles, limit):
+def read_parquet(path: Path, roles: Roles, limit: int) -> Table:
     """Read a Parquet file.
 
     Parameters
@@ -51,7 +55,8 @@ def read_parquet(path, roles, limit):
         raise FileError(f"{path} is damaged: {error}") from None
 
 
-def _read(path, file, roles, limit):
+def _read(path: Path, file: Any, roles: Roles, limit: int) -> Table:
+    """Read the columns that are used, as numbers, and those that stand apart."""
     schema = file.schema_arrow
     names, notes = unique_names(path, schema.names)
     for index in _index(schema, names):
@@ -63,45 +68,53 @@ def _read(path, file, roles, limit):
         raise FileError(f"{path} has no rows.")
     kinds = _checked(path, schema, names, use, roles)
     check_size(path, 8 * n * len(use), limit, f"{n:,} rows of numbers")
-    values = np.empty((n, len(use)))
     words = {
         place: categories.Categories(path, names[place])
         for place in use
         if kinds[place] == "text"
     }
     apart = {p: np.empty(n, dtype=object) for p in (name, label) if p is not None}
-    held = 0
-    for start, batch in _batches(path, file, n, schema, [*use, *apart]):
-        rows = slice(start, start + batch.num_rows)
-        for at, place in enumerate(use):
-            column = batch[place]
-            if place in words:
-                values[rows, at] = words[place].codes(column)
-            else:
-                values[rows, at] = _numbers(path, names[place], column, start)
-        for place, texts in apart.items():
-            held += batch[place].nbytes + OBJECT * batch.num_rows
-            check_size(path, 8 * n * len(use) + held, limit, "names and labels")
-            texts[rows] = _objects(batch[place])
-    columns = [
-        Column(
-            names[place],
-            words[place].ordered(values[:, at]) if place in words else None,
-        )
-        for at, place in enumerate(use)
-    ]
+    values = np.empty((n, len(use)))
+    _fill(path, file, names, use, words, values, apart, limit)
     needed("pyarrow").default_memory_pool().release_unused()
+    columns = encoded_columns(names, use, words, values)
     return Table(
         values,
         tuple(columns),
-        ids=apart.get(name),
+        ids=None if name is None else apart[name],
         id_name="row" if name is None else names[name],
-        labels=apart.get(label),
+        labels=None if label is None else apart[label],
         notes=notes + categories.note(columns),
     )
 
 
-def _index(schema, names):
+def _fill(
+    path: Path,
+    file: Any,
+    names: list[str],
+    use: list[int],
+    words: dict[int, categories.Categories],
+    values: Any,
+    apart: dict[int, Any],
+    limit: int,
+) -> None:
+    """Read all rows into the arrays of values and of columns that stand apart."""
+    n, held = len(values), 0
+    for start, batch in _batches(path, file, n, file.schema_arrow, [*use, *apart]):
+        rows = slice(start, start + batch.num_rows)
+        for at, place in enumerate(use):
+            values[rows, at] = (
+                words[place].codes(batch[place])
+                if place in words
+                else _numbers(path, names[place], batch[place], start)
+            )
+        for place, texts in apart.items():
+            held += batch[place].nbytes + OBJECT * batch.num_rows
+            check_size(path, 8 * n * len(use) + held, limit, "names and labels")
+            texts[rows] = _objects(batch[place])
+
+
+def _index(schema: Any, names: list[str]) -> list[str]:
     """Return the columns that were the index of a data frame of pandas."""
     try:
         held = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
@@ -111,13 +124,28 @@ def _index(schema, names):
     return [name for name in found if name in names]
 
 
-class Batch(dict):
-    """Columns of some rows, by their place in the file."""
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Columns of some rows, by their place in the file.
 
-    num_rows = 0
+    Attributes
+    ----------
+    num_rows : int
+        How many rows.
+    columns : dict
+        Arrays of pyarrow.
+    """
+
+    num_rows: int
+    columns: dict[int, Any]
+
+    def __getitem__(self, place: int) -> Any:
+        return self.columns[place]
 
 
-def _batches(path, file, n, schema, places):
+def _batches(
+    path: Path, file: Any, n: int, schema: Any, places: list[int]
+) -> Iterator[tuple[int, Batch]]:
     """Yield (first row, batch) for some rows at a time, of the columns that count."""
     start, names = 0, schema.names
     places = sorted(set(places))
@@ -131,15 +159,13 @@ def _batches(path, file, n, schema, places):
         for column in found:
             if isinstance(column, needed("pyarrow").DictionaryArray):
                 column.validate(full=True)  # numbers of texts may lead astray
-        batch = Batch(zip(places, found, strict=True))
-        batch.num_rows = held.num_rows
-        yield start, batch
+        yield start, Batch(held.num_rows, dict(zip(places, found, strict=True)))
         start += held.num_rows
     if start != n:
         raise FileError(f"{path} is damaged: it has not the {n:,} rows that it says.")
 
 
-def _is_text(file, name):
+def _is_text(file: Any, name: str) -> bool:
     """Tell whether a column has texts, which are read as numbers of different ones."""
     pt, schema = needed("pyarrow").types, file.schema_arrow
     if schema.names.count(name) > 1:
@@ -148,7 +174,7 @@ def _is_text(file, name):
     return pt.is_string(kind) or pt.is_large_string(kind)
 
 
-def _objects(column):
+def _objects(column: Any) -> Any:
     """Return values as objects, equal texts as one."""
     pt = needed("pyarrow").types
     if not pt.is_dictionary(column.type):
@@ -159,7 +185,9 @@ def _objects(column):
     return different[places.to_numpy(zero_copy_only=False)]
 
 
-def _checked(path, schema, names, use, roles):
+def _checked(
+    path: Path, schema: Any, names: list[str], use: list[int], roles: Roles
+) -> dict[int, str]:
     """Return the kind of each column that is used; refuse those that are none."""
     pt = needed("pyarrow").types
     kinds, wrong = {}, []
@@ -185,7 +213,7 @@ def _checked(path, schema, names, use, roles):
     return kinds
 
 
-def _numbers(path, name, column, start):
+def _numbers(path: Path, name: str, column: Any, start: int) -> Any:
     pa, pc = needed("pyarrow"), needed("pyarrow.compute")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

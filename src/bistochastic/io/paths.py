@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bistochastic.core.errors import FileError, listed
 
+FilePath = str | os.PathLike[str]  # what a file is named by
 COOLS = (".cool", ".mcool")
 ONCE = {
     stat.S_IFIFO: "a pipe",
@@ -16,7 +17,7 @@ ONCE = {
 }
 
 
-def parts(path):
+def parts(path: FilePath) -> tuple[Path, str]:
     """Split the name of a map in a COOL file, as ``FILE::/resolutions/10000``.
 
     Parameters
@@ -39,7 +40,7 @@ def parts(path):
     return Path(whole), ""
 
 
-def checked_file(path):
+def checked_file(path: FilePath) -> Path:
     """Return the path of a file that can be read, from begin to end and again.
 
     Parameters
@@ -81,7 +82,7 @@ def checked_file(path):
     return Path(path)
 
 
-def same(one, other):
+def same(one: FilePath, other: FilePath) -> bool:
     """Tell whether two names are of one file, by whatever links.
 
     Parameters

@@ -1,19 +1,22 @@
 """Files in: which reader reads a file, by its name."""
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io import arrays
 from bistochastic.io.categories import ADVICE
 from bistochastic.io.memory_limit import memory_limit
 from bistochastic.io.parquet import read_parquet
-from bistochastic.io.paths import checked_file, parts
+from bistochastic.io.paths import FilePath, checked_file, parts
 from bistochastic.io.sandbox import read_apart
 from bistochastic.io.table import (
     Roles,
+    Table,
     check_numbers,
     plain,
     selected,
@@ -42,7 +45,7 @@ INSTEAD = {
 }
 
 
-def kind_of(path, given=None):
+def kind_of(path: FilePath, given: str | None = None) -> str:
     """Return what kind of file it is.
 
     Parameters
@@ -76,7 +79,7 @@ def kind_of(path, given=None):
     return _whole(path, KINDS[ending])
 
 
-def _whole(path, kind):
+def _whole(path: FilePath, kind: str) -> str:
     """Return the kind, unless a part is named of a file that has none."""
     if parts(path)[1] and kind != "cool":
         raise FileError(
@@ -87,26 +90,26 @@ def _whole(path, kind):
 
 
 def read_table(
-    path,
+    path: FilePath,
     *,
-    use=(),
-    drop=(),
-    id=None,
-    label=None,
-    encode=False,
-    key=None,
-    format=None,
-    separator=None,
-    decimal=".",
-    encoding="utf-8",
-    header=None,
-    missing=(),
-    thousands=None,
-    skip=0,
-    max_memory=None,
-    exact=False,
-    advice=ADVICE,
-):
+    use: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    id: str | None = None,
+    label: str | None = None,
+    encode: bool | Collection[str] = False,
+    key: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    header: bool | None = None,
+    missing: Sequence[str] = (),
+    thousands: str | None = None,
+    skip: int = 0,
+    max_memory: float | None = None,
+    exact: bool = False,
+    advice: str = ADVICE,
+) -> Table:
     r"""Read rows of numbers, one for each thing to cluster, from a file.
 
     Nothing in a file is run, and what it takes in memory is known before it is taken.
@@ -179,18 +182,12 @@ def read_table(
     encode = encode if isinstance(encode, bool) else tuple(encode)
     roles = Roles(tuple(use), tuple(drop), id, label, encode, exact, advice)
     if kind == "csv":
-        layout = Layout(
-            separator, decimal, encoding, header, tuple(missing), thousands, skip
-        )
-        return read_text(path, roles, layout, limit)
+        marks = (separator, decimal, encoding, header, tuple(missing), thousands, skip)
+        return read_text(path, roles, Layout(*marks), limit)
     if kind == "parquet":
         return read_parquet(path, roles, limit)
     if kind == "h5ad":
-        held = read_apart(kind, path, limit, key=key, id=id, label=label)
-        if held["names"] is not None:
-            held["names"], more = unique_names(path, held["names"])
-            held["notes"] += more
-        return selected(path, plain(**held), roles, labels_too=False)
+        return _cells(path, roles, key, limit)
     if kind == "cool":
         raise FileError(
             f"{path} is a map of contacts, not a table; `bistochastic scale` reads it."
@@ -199,7 +196,16 @@ def read_table(
     return selected(path, plain(X, labels=y), roles)
 
 
-def _array(path, kind, key, limit):
+def _cells(path: Path, roles: Roles, key: str | None, limit: int) -> Table:
+    """Return the cells of an annotated data set."""
+    held = read_apart("h5ad", path, limit, key=key, id=roles.id, label=roles.label)
+    if held["names"] is not None:
+        held["names"], more = unique_names(path, held["names"])
+        held["notes"] += more
+    return selected(path, plain(**held), roles, labels_too=False)
+
+
+def _array(path: Path, kind: str, key: str | None, limit: int) -> tuple[Any, Any]:
     """Return a matrix, and labels if the file has such."""
     y = None
     if kind == "npy":
@@ -223,8 +229,14 @@ def _array(path, kind, key, limit):
 
 
 def read_matrix(
-    path, *, key=None, format=None, max_memory=None, advice=ADVICE, **layout
-):
+    path: FilePath,
+    *,
+    key: str | None = None,
+    format: str | None = None,
+    max_memory: float | None = None,
+    advice: str = ADVICE,
+    **layout: Any,
+) -> tuple[Any, list[str] | None]:
     """Read a square matrix of affinities or contacts from a file.
 
     Parameters
@@ -283,14 +295,20 @@ def read_matrix(
             f"{path} holds a matrix of shape {S.shape}; one row and one column are "
             "needed for each thing."
         )
-    if not np.isfinite(S.data if issparse(S) else S).all():
-        where = S.tocoo() if issparse(S) else None
-        if where is not None:
-            place = int(np.flatnonzero(~np.isfinite(where.data))[0])
-            row, column = (int(axis[place]) for axis in where.coords)
-        else:
-            row, column = map(int, np.argwhere(~np.isfinite(S))[0])
-        raise FileError(
-            f"{path}: row {row + 1}, column {column + 1} is not a finite number."
-        )
+    _check_finite(path, S)
     return S, names
+
+
+def _check_finite(path: FilePath, S: Any) -> None:
+    """Refuse a matrix with an entry that is not finite."""
+    if np.isfinite(S.data if is_sparse(S) else S).all():
+        return
+    if is_sparse(S):
+        entries = S.tocoo()
+        place = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+        row, column = (int(axis[place]) for axis in entries.coords)
+    else:
+        row, column = map(int, np.argwhere(~np.isfinite(S))[0])
+    raise FileError(
+        f"{path}: row {row + 1}, column {column + 1} is not a finite number."
+    )

@@ -11,22 +11,25 @@ import site
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bistochastic.core.errors import FileError, InputError, MissingError
-from bistochastic.io import archive as packing
 from bistochastic.io import arrays, hdf
-from bistochastic.io import paths as places
+from bistochastic.io.archive import described, pack, unpack
+from bistochastic.io.paths import parts
 
-READERS = {
+READERS: dict[str, Callable[..., Any]] = {
     "cool": hdf.read_cool,
     "h5ad": hdf.read_h5ad,
     "mat": arrays.read_mat,
     "mtx": arrays.read_mtx,
 }
-SPARE = 4 << 30  # bytes that libraries map for themselves
-MOST = 1 << 62  # bytes that a bound can be
-SECONDS, RATE = 30, 1 << 20  # of a processor, and bytes that each more second is for
+SPARE = 4 << 30  # bytes of memory that libraries map for themselves
+MOST = 1 << 62  # the largest limit, in bytes, that the system takes
+SECONDS = 30  # seconds of a processor that any file may take
+RATE = 1 << 20  # bytes of a file for each second more
 REFUSED, MISSING = 3, 4
 CHILD = Path(__file__).with_name("child.py")
 STARTED = "started"
@@ -36,7 +39,7 @@ LIBRARIES = (
 )  # fmt: skip
 
 
-def read_apart(kind, path, limit, **options):
+def read_apart(kind: str, path: Path, limit: int, **options: Any) -> Any:
     """Read a file in another process.
 
     Parameters
@@ -60,18 +63,18 @@ def read_apart(kind, path, limit, **options):
         task = {"kind": kind, "path": str(path), "limit": limit, "options": options}
         done = _ran(path, json.dumps(task | {"result": str(result)}))
         if done.returncode in (REFUSED, MISSING):
-            kind = FileError if done.returncode == REFUSED else MissingError
-            raise kind(json.loads(done.stdout.strip().splitlines()[-1]))
+            said = json.loads(done.stdout.strip().splitlines()[-1])
+            raise FileError(said) if done.returncode == REFUSED else MissingError(said)
         if done.returncode:
             raise FileError(
                 f"{path} cannot be read: it is damaged, or made to do harm; its reader "
                 f"{_end(done)}."
             )
         with arrays.Archive(result, 4 * limit + SPARE) as archive:
-            return packing.unpack(archive, packing.described(archive))
+            return unpack(archive, described(archive))
 
 
-def _ran(path, task):
+def _ran(path: Path, task: str) -> subprocess.CompletedProcess[str]:
     """Run a task in a Python that imports nothing from the working folder."""
     names = f"utf8={sys.flags.utf8_mode}"  # of files, decoded there as they are here
     try:
@@ -92,21 +95,21 @@ def _ran(path, task):
     return done
 
 
-def _places():
+def _places() -> list[str]:
     """Return where libraries lie that an isolated Python would not find.
 
     These are the folders that libraries have been imported from here, and the user's
     own installation. Other folders of this process's path are not handed on.
     """
-    held = (sys.modules.get(name) for name in LIBRARIES)
-    found = [Path(module.__file__) for module in held if getattr(module, "__file__", 0)]
+    held = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
+    found = [Path(file) for file in held if file]
     places = [str(f.parents[1] if f.stem == "__init__" else f.parent) for f in found]
     if site.ENABLE_USER_SITE:
         places.append(site.getusersitepackages())
     return list(dict.fromkeys(places))
 
 
-def _end(done):
+def _end(done: subprocess.CompletedProcess[str]) -> str:
     """Say how a process ended."""
     if done.returncode == -24:
         return "did not come to an end"
@@ -116,16 +119,16 @@ def _end(done):
     return f"failed ({said[-1] if said else done.returncode})"
 
 
-def child():
+def child() -> None:
     """Read a file as standard input says, and write what it holds."""
     print(STARTED, flush=True)
     task = json.loads(sys.stdin.read())
-    _bound(places.parts(task["path"])[0], task["limit"])
+    _bound(parts(task["path"])[0], task["limit"])
     try:
         read = READERS[task["kind"]]
         value = read(Path(task["path"]), limit=task["limit"], **task["options"])
         with open(task["result"], "wb") as stream:
-            packing.pack(stream, value)
+            pack(stream, value)
     except MissingError as error:
         where = "; it has to be installed: PYTHONPATH is not used to read such files"
         print(json.dumps(f"{error}{where if 'PYTHONPATH' in os.environ else ''}"))
@@ -138,7 +141,7 @@ def child():
         sys.exit(REFUSED)
 
 
-def _bound(path, limit):
+def _bound(path: Path, limit: int) -> None:
     """Bound the memory and the time of this process, where the system can."""
     try:
         import resource

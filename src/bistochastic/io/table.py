@@ -1,5 +1,6 @@
 """A table as it comes from a file: numbers, and beside them ids and labels."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -11,8 +12,13 @@ from scipy.sparse import csr_array
 
 from bistochastic.core.errors import FileError, listed
 from bistochastic.io.categories import ADVICE
+from bistochastic.io.paths import FilePath
 
-LABELS = ("y", "labels", "target")  # what an array of labels is called, first come
+LABELS = (
+    "y",
+    "labels",
+    "target",
+)  # names of an array of labels, best first
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Table:
     embedded: bool = False
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """The names of the columns."""
         return [column.name for column in self.columns]
 
@@ -118,15 +124,15 @@ class Roles:
     exact: bool = False
     advice: str = ADVICE
 
-    def encodes(self, name):
+    def encodes(self, name: str) -> bool:
         """Tell whether a column is taken as categories if it has texts."""
         return self.encode if isinstance(self.encode, bool) else name in self.encode
 
-    def demands(self, name):
+    def demands(self, name: str) -> bool:
         """Tell whether a column is taken as categories whatever it has."""
         return not isinstance(self.encode, bool) and name in self.encode
 
-    def naming(self, name, because):
+    def naming(self, name: str, because: str) -> tuple["Roles", list[str]]:
         """Take a column as names of the rows, unless it or another has a role.
 
         Parameters
@@ -151,7 +157,9 @@ class Roles:
         note = f"{because} is taken as names of the rows (--use {name!r} uses it)."
         return replace(self, id=name), [note]
 
-    def of(self, path, names):
+    def of(
+        self, path: FilePath, names: Sequence[str]
+    ) -> tuple[list[int], int | None, int | None]:
         """Return the positions of the columns to use, of the id and of the label.
 
         Parameters
@@ -170,28 +178,28 @@ class Roles:
         """
         known = {name: place for place, name in enumerate(names)}
         find = partial(_matching, path, names=names, known=known)
-        alone = [
+        id_, label = (
             None if name is None else _one(path, name, names, find(name))
             for name in (self.id, self.label)
-        ]
+        )
         left = {place for name in self.drop for place in find(name)}
         if self.exact:
             used = [place for name in self.use for place in _exactly(path, name, known)]
         else:
             used = [place for name in self.use for place in find(name)]
         if not self.use:
-            left = left.union(alone)
-            used = range(len(names))
+            left |= {place for place in (id_, label) if place is not None}
+            used = list(range(len(names)))
         used = [place for place in dict.fromkeys(used) if place not in left]
         if not used:
             raise FileError(
                 f"{path}: no column is left to use of {listed(names)}; ids, labels and "
                 "dropped columns do not count."
             )
-        return used, *alone
+        return used, id_, label
 
 
-def _one(path, name, names, found):
+def _one(path: FilePath, name: str, names: Sequence[str], found: list[int]) -> int:
     if len(found) > 1:
         raise FileError(
             f"{path}: {name!r} fits {len(found)} columns "
@@ -200,13 +208,15 @@ def _one(path, name, names, found):
     return found[0]
 
 
-def _exactly(path, name, known):
+def _exactly(path: FilePath, name: str, known: dict[str, int]) -> list[int]:
     if name not in known:
         raise FileError(f"{path} has no column {name!r}, which the model needs.")
     return [known[name]]
 
 
-def _matching(path, name, names, known):
+def _matching(
+    path: FilePath, name: str, names: Sequence[str], known: dict[str, int]
+) -> list[int]:
     """Return the columns that a name, a pattern or a list of names means."""
     if name in known:
         return [known[name]]
@@ -223,7 +233,7 @@ def _matching(path, name, names, known):
     return found
 
 
-def unique_names(path, names):
+def unique_names(path: FilePath, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names of which no two are the same, and notes on what was renamed.
 
     Parameters
@@ -258,7 +268,37 @@ def unique_names(path, names):
     return made, [f"Columns without a name of their own, renamed: {listed(renamed)}."]
 
 
-def plain(values, names=None, **more):
+def encoded_columns(
+    names: Sequence[str], use: Sequence[int], words: Mapping[int, Any], values: Any
+) -> list[Column]:
+    """Return what columns of values are, and give their texts numbers by their order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns of a file.
+    use : sequence of int
+        Which of them the values are.
+    words : mapping of int to Categories
+        The texts of those that are categories.
+    values : array
+        Numbers, of which those of texts are changed in place.
+
+    Returns
+    -------
+    list of Column
+        One for each column of values.
+    """
+    return [
+        Column(
+            names[place],
+            words[place].ordered(values[:, at]) if place in words else None,
+        )
+        for at, place in enumerate(use)
+    ]
+
+
+def plain(values: Any, names: Iterable[Any] | None = None, **more: Any) -> Table:
     """Return a table of numbers alone.
 
     Parameters
@@ -280,7 +320,9 @@ def plain(values, names=None, **more):
     return Table(values, tuple(map(Column, map(str, names))), **more)
 
 
-def selected(path, table, roles, labels_too=True):
+def selected(
+    path: FilePath, table: Table, roles: Roles, labels_too: bool = True
+) -> Table:
     """Return a table with the columns that were asked for, out of numbers.
 
     Parameters
@@ -304,7 +346,8 @@ def selected(path, table, roles, labels_too=True):
     if not labels_too:
         roles = replace(roles, id=None, label=None)
     use, name, label = roles.of(path, table.names)
-    X, more = table.values, {}
+    X = table.values
+    more: dict[str, Any] = {}
     if name is not None:
         more |= {"ids": _column(X, name), "id_name": table.names[name]}
     if label is not None:
@@ -320,7 +363,7 @@ def selected(path, table, roles, labels_too=True):
     )  # fmt: skip
 
 
-def _column(X, place):
+def _column(X: Any, place: int) -> Any:
     column = X[:, [place]]
     column = column.toarray() if hasattr(column, "toarray") else np.asarray(column)
     column = column.ravel()
@@ -328,7 +371,7 @@ def _column(X, place):
     return column.astype(np.int64) if whole else column
 
 
-def check_numbers(path, values):
+def check_numbers(path: FilePath, values: Any) -> Any:
     """Refuse values that are not real numbers, as a kind."""
     kind = values.dtype.kind
     if kind not in "bif" and kind != "u":
@@ -340,7 +383,9 @@ def check_numbers(path, values):
     return values
 
 
-def checked_sparse(path, parts, shape, kind):
+def checked_sparse(
+    path: FilePath, parts: Sequence[Any], shape: tuple[int, ...], kind: Any
+) -> Any:
     """Return a sparse matrix, if its indices lie inside of its shape.
 
     Parameters

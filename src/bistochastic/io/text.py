@@ -1,8 +1,11 @@
 """Tables of text: CSV and TSV, read twice so that nothing is held twice."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,7 @@ from bistochastic.core.errors import FileError
 from bistochastic.io import categories
 from bistochastic.io.memory_limit import check_size
 from bistochastic.io.optional import needed
-from bistochastic.io.table import Column, Table, unique_names
+from bistochastic.io.table import Column, Roles, Table, encoded_columns, unique_names
 from bistochastic.io.text_dialect import (
     LONGEST,
     Layout,
@@ -33,17 +36,17 @@ OBJECT = 60  # bytes that a text takes besides its characters
 class Seen:
     """What the first reading saw in a column."""
 
-    text: tuple | None = None  # (row, text) of the first that is not a number
-    infinite: tuple | None = None  # the same, of the first that is infinite
+    text: tuple[int, str] | None = None  # row and text of the first that is no number
+    infinite: tuple[int, str] | None = None  # row and text of the first infinite one
     truth: bool = True  # whether all of its values are true or false
 
     @property
-    def categories(self):
+    def categories(self) -> bool:
         """Whether it has texts."""
         return self.text is not None and not self.truth
 
 
-def read_text(path, roles, layout, limit):
+def read_text(path: Path, roles: Roles, layout: Layout, limit: int) -> Table:
     """Read a table of text.
 
     Parameters
@@ -100,14 +103,14 @@ def read_text(path, roles, layout, limit):
 class Reader:
     """Reads a file of text in blocks of rows, all fields as texts."""
 
-    path: object
+    path: Path
     separator: str
     layout: Layout
     header: bool
     width: int
     block: int
 
-    def blocks(self):
+    def blocks(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield (first row, list of columns of texts) for each block."""
         pa, csv = needed("pyarrow", self.path), needed("pyarrow.csv", self.path)
         names = [f"f{i}" for i in range(self.width)]
@@ -143,17 +146,17 @@ class Reader:
             )
 
     @cached_property
-    def _void(self):
+    def _void(self) -> Any:
         return needed("pyarrow").array(self.layout.void)
 
-    def words(self, texts):
+    def words(self, texts: Any) -> Any:
         """Return texts without spaces around them, null where a value is missing."""
         pa, pc = needed("pyarrow", self.path), needed("pyarrow.compute", self.path)
         texts = pc.utf8_trim_whitespace(texts)
         void = pc.is_in(texts, value_set=self._void)
         return pc.if_else(void, pa.scalar(None, pa.string()), texts)
 
-    def numbers(self, texts):
+    def numbers(self, texts: Any) -> tuple[Any, Any]:
         """Return a column of texts as numbers, or the place of one that is none.
 
         Parameters
@@ -193,7 +196,7 @@ class Reader:
         return made.to_numpy(zero_copy_only=False), None
 
 
-def _closed(path):
+def _closed(path: Path) -> bool:
     """Tell whether a file ends with a quotation mark, line ends aside."""
     tail = b""
     with opened(path) as stream:
@@ -202,7 +205,7 @@ def _closed(path):
     return tail.rstrip(b"\r\n\0 ").endswith(b'"')
 
 
-def _first_wrong(texts):
+def _first_wrong(texts: Any) -> int:
     """Return the place of the first text that is not a number, by bisection."""
     pa, pc = needed("pyarrow"), needed("pyarrow.compute")
     low, high = 0, len(texts)
@@ -216,7 +219,14 @@ def _first_wrong(texts):
     return low
 
 
-def _scanned(reader, names, use, apart, roles, limit):
+def _scanned(
+    reader: Reader,
+    names: list[str],
+    use: list[int],
+    apart: tuple[int | None, int | None],
+    roles: Roles,
+    limit: int,
+) -> tuple[int, dict[int, Seen]]:
     """Read once: count rows, and see what is in the columns."""
     n, seen = 0, {place: Seen() for place in use}
     for place in use:
@@ -225,9 +235,9 @@ def _scanned(reader, names, use, apart, roles, limit):
     held = 0
     for start, columns in reader.blocks():
         n = start + len(columns[0])
-        for place in apart:
-            if place is not None:
-                held += columns[place].nbytes + OBJECT * len(columns[place])
+        for one in apart:
+            if one is not None:
+                held += columns[one].nbytes + OBJECT * len(columns[one])
         wanted = 8 * n * len(use) + held
         check_size(reader.path, wanted, limit, f"{n:,} rows or more")
         for place in use:
@@ -237,15 +247,15 @@ def _scanned(reader, names, use, apart, roles, limit):
     return n, seen
 
 
-def _look(reader, known, texts, start):
+def _look(reader: Reader, known: Seen, texts: Any, start: int) -> None:
     """Note whether the texts of a block are numbers."""
     numbers, wrong = reader.numbers(texts)
     if numbers is not None:
         known.truth &= bool(np.isnan(numbers).all())
         infinite = np.flatnonzero(np.isinf(numbers))
         if infinite.size and known.infinite is None:
-            wrong = int(infinite[0])
-            known.infinite = (start + wrong, texts[wrong].as_py())
+            first = int(infinite[0])
+            known.infinite = (start + first, texts[first].as_py())
         return
     if known.truth:
         known.truth = all(map(_truth, reader.words(texts).unique().to_pylist()))
@@ -253,15 +263,23 @@ def _look(reader, known, texts, start):
         known.text = (start + wrong, texts[wrong].as_py())
 
 
-def _truth(text):
+def _truth(text: str | None) -> bool:
     return text is None or text.lower() in TRUTH
 
 
-def _check_texts(path, names, use, seen, roles, layout):
+def _check_texts(
+    path: Path,
+    names: list[str],
+    use: list[int],
+    seen: dict[int, Seen],
+    roles: Roles,
+    layout: Layout,
+) -> None:
     """Refuse infinite values, and columns of texts unless they are categories."""
     for place in use:
-        if seen[place].infinite is not None and not seen[place].categories:
-            row, text = seen[place].infinite
+        infinite = seen[place].infinite
+        if infinite is not None and not seen[place].categories:
+            row, text = infinite
             raise FileError(
                 f"{path}: row {row + 1} of column {names[place]!r} is {text!r}, and "
                 "values must be finite."
@@ -271,9 +289,10 @@ def _check_texts(path, names, use, seen, roles, layout):
         for place in use
         if seen[place].categories and not roles.encodes(names[place])
     ]
-    if not texts:
+    first = seen[texts[0]].text if texts else None
+    if first is None:
         return
-    row, text = seen[texts[0]].text
+    row, text = first
     shown = repr(text if len(text) <= 40 else text[:37] + "...")
     what, sure = why_no_number(text, layout)
     said = f"{path}: row {row + 1} of column {names[texts[0]]!r} is {shown}, {what}"
@@ -282,7 +301,14 @@ def _check_texts(path, names, use, seen, roles, layout):
     raise categories.refused(said, [names[i] for i in texts[1:]], roles.advice)
 
 
-def _filled(reader, n, names, use, seen, apart):
+def _filled(
+    reader: Reader,
+    n: int,
+    names: list[str],
+    use: list[int],
+    seen: dict[int, Seen],
+    apart: tuple[int | None, int | None],
+) -> tuple[Any, list[Column], list[Any]]:
     """Read again, into arrays that are there already.
 
     Returns
@@ -300,8 +326,8 @@ def _filled(reader, n, names, use, seen, apart):
         for place, known in seen.items()
         if known.categories
     }
-    texts = [None if place is None else np.empty(n, dtype=object) for place in apart]
-    end = 0
+    texts: list[Any] = [None if p is None else np.empty(n, dtype=object) for p in apart]
+    end, (name, label) = 0, apart
     for start, columns in reader.blocks():
         end = start + len(columns[0])
         if end > n:
@@ -314,24 +340,17 @@ def _filled(reader, n, names, use, seen, apart):
             else:
                 found = reader.numbers(columns[place])[0]
             values[start:end, at] = found
-        if texts[0] is not None:  # an id may be NA
-            trimmed = needed("pyarrow.compute").utf8_trim_whitespace(columns[apart[0]])
+        if name is not None:  # an id may be NA
+            trimmed = needed("pyarrow.compute").utf8_trim_whitespace(columns[name])
             texts[0][start:end] = trimmed.to_pylist()
-        if texts[1] is not None:
-            texts[1][start:end] = reader.words(columns[apart[1]]).to_pylist()
+        if label is not None:
+            texts[1][start:end] = reader.words(columns[label]).to_pylist()
     if end != n:
         raise FileError(f"{reader.path} changed while it was read.")
-    columns = [
-        Column(
-            names[place],
-            words[place].ordered(values[:, at]) if place in words else None,
-        )
-        for at, place in enumerate(use)
-    ]
-    return values, columns, texts
+    return values, encoded_columns(names, use, words, values), texts
 
 
-def _truths(words):
+def _truths(words: Any) -> list[float]:
     """Return truth values as numbers."""
     return [
         np.nan if text is None else TRUTH[text.lower()] for text in words.to_pylist()

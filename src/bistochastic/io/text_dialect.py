@@ -6,8 +6,11 @@ import io
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from bistochastic.core.errors import FileError, InputError, several
 from bistochastic.core.parameters import Count
@@ -20,8 +23,10 @@ MISSING = (
 )  # fmt: skip
 VOID = ("?", "-", ".", "*", "missing", "unknown", "n.a.", "nil", "void")
 SEPARATORS = ("\t", ";", "|", ",")  # commas may be decimal, so they come last
-SAMPLE, BLOCK, LONGEST = 1 << 16, 1 << 22, 1 << 28
-WIDEST = 1_000_000  # columns
+SAMPLE = 1 << 16  # bytes from which separator and header are found
+BLOCK = 1 << 22  # the fewest bytes that are read at a time
+LONGEST = 1 << 28  # the most bytes of a row
+WIDEST = 1_000_000  # the most columns of a table
 MAGIC = {
     b"PK\x03\x04": "a ZIP archive (or an Excel workbook: save it as CSV)",
     b"PAR1": "a Parquet file (name it .parquet)",
@@ -72,7 +77,7 @@ class Layout:
     thousands: str | None = None
     skip: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise InputError(f"--decimal {self.decimal!r}: it is '.' or ','.")
         self._check_marks()
@@ -93,7 +98,7 @@ class Layout:
             )
         object.__setattr__(self, "encoding", known.name)
 
-    def _check_marks(self):
+    def _check_marks(self) -> None:
         """Refuse a separator that no reader takes, and texts that no file holds."""
         mark = self.separator
         one = isinstance(mark, str) and len(mark) == 1 and mark.isascii()
@@ -112,12 +117,12 @@ class Layout:
         Count(0)("skip", self.skip)
 
     @property
-    def void(self):
+    def void(self) -> tuple[str, ...]:
         """The texts that stand for a missing value."""
         return MISSING + tuple(self.missing)
 
 
-def opened(path):
+def opened(path: Path) -> Any:
     """Open a file, decompressed as its name says."""
     pa = needed("pyarrow", path)
     codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
@@ -126,7 +131,7 @@ def opened(path):
 
 
 @contextmanager
-def explained(path, layout):
+def explained(path: Path, layout: Layout) -> Iterator[None]:
     """Say of pyarrow's errors where they are and what to do."""
     pa = needed("pyarrow", path)
     try:
@@ -151,7 +156,7 @@ def explained(path, layout):
         raise FileError(f"{path} cannot be read: {said.splitlines()[0]}") from None
 
 
-def _undecoded(path, encoding):
+def _undecoded(path: Path, encoding: str) -> str:
     """Say where a file is not in the encoding."""
     where = ""
     try:
@@ -160,7 +165,7 @@ def _undecoded(path, encoding):
             wrapped = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
             while part := wrapped.read(1 << 20):
                 lines += part.count("\n")
-    except UnicodeError as error:
+    except UnicodeDecodeError as error:
         rest = bytes(error.object[: error.start]).count(b"\n")
         byte = bytes(error.object[error.start : error.start + 1]).hex()
         where = f", line {lines + rest}: byte 0x{byte} is not {encoding}"
@@ -172,7 +177,7 @@ def _undecoded(path, encoding):
     )
 
 
-def sample_of(path, layout, limit):
+def sample_of(path: Path, layout: Layout, limit: int) -> tuple[str, int]:
     """Return the first lines, and the size of a block to read.
 
     Parameters
@@ -218,7 +223,7 @@ def sample_of(path, layout, limit):
     return text, min(max(BLOCK, 4 * longest), LONGEST)
 
 
-def _below(path, text, skip, ended):
+def _below(path: Path, text: str, skip: int, ended: bool) -> str:
     """Return what stands below the lines that are skipped, if there are so many."""
     lines = text.count("\n")
     if skip > lines and ended:
@@ -232,7 +237,7 @@ def _below(path, text, skip, ended):
     return text.split("\n", skip)[skip]
 
 
-def separator_of(path, sample, layout):
+def separator_of(path: Path, sample: str, layout: Layout) -> str:
     """Return the separator that cuts the first lines into equally many fields."""
     if layout.separator is not None:
         return layout.separator
@@ -254,7 +259,7 @@ def separator_of(path, sample, layout):
     return best
 
 
-def first_fields(path, sample, separator):
+def first_fields(path: Path, sample: str, separator: str) -> list[str]:
     """Return the fields of the first line that has any."""
     if sample.count(separator) > WIDEST and len(sample.split("\n", 1)[0]) > WIDEST:
         raise FileError(f"{path} has more than {WIDEST:,} columns.")
@@ -271,7 +276,7 @@ def first_fields(path, sample, separator):
         csv.field_size_limit(usual)
 
 
-def header_of(fields, layout):
+def header_of(fields: list[str], layout: Layout) -> tuple[bool, list[str]]:
     """Tell whether the first line has names, and what to say about it."""
     if layout.header is not None:
         return layout.header, []
@@ -293,13 +298,13 @@ def header_of(fields, layout):
     return False, [note]
 
 
-def misplaced(layout):
+def misplaced(layout: Layout) -> str:
     """Return a pattern of texts with a mark of thousands where none can be."""
-    mark, point = re.escape(layout.thousands), re.escape(layout.decimal)
+    mark, point = re.escape(layout.thousands or ""), re.escape(layout.decimal)
     return rf"{mark}\d{{0,2}}(\D|$)|{mark}\d{{4}}|{point}.*{mark}|^[+-]?{mark}"
 
 
-def why_no_number(text, layout):
+def why_no_number(text: str, layout: Layout) -> tuple[str, bool]:
     """Return what is wrong with a text that should be a number, and a sure advice.
 
     Parameters

@@ -5,8 +5,10 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any, TextIO
 
 import numpy as np
 from scipy.io import mmwrite
@@ -15,11 +17,12 @@ from scipy.sparse import csr_array, save_npz
 from bistochastic.core.errors import OutputError
 from bistochastic.core.progress import wrote
 from bistochastic.io.optional import needed
+from bistochastic.io.paths import FilePath
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def check_new(path, force=False):
+def check_new(path: FilePath, force: bool = False) -> None:
     """Refuse to write over a file, or where there is no folder.
 
     Parameters
@@ -50,7 +53,7 @@ def check_new(path, force=False):
 
 
 @contextmanager
-def replacing(path, force=False):
+def replacing(path: FilePath, force: bool = False) -> Iterator[IO[bytes]]:
     """Write a file that takes its place when it is complete.
 
     Parameters
@@ -81,7 +84,7 @@ def replacing(path, force=False):
 
 
 @contextmanager
-def beside(path, force=False):
+def beside(path: FilePath, force: bool = False) -> Iterator[str]:
     """Make a file beside another that takes its place when the block ends well.
 
     Parameters
@@ -117,7 +120,7 @@ def beside(path, force=False):
         raise
 
 
-def _special(path):
+def _special(path: Path) -> bool:
     """Tell whether a path is a device or a pipe."""
     try:
         return path.exists() and not (path.is_file() or path.is_dir())
@@ -125,7 +128,7 @@ def _special(path):
         return False
 
 
-def _mode(path):
+def _mode(path: Path) -> int:
     """Return the permissions of the file, or those of a new one."""
     if path.exists():
         return path.stat().st_mode & 0o777
@@ -134,7 +137,7 @@ def _mode(path):
     return 0o666 & ~mask
 
 
-def _placed(name, path, force):
+def _placed(name: str, path: Path, force: bool) -> None:
     """Give a complete file its name, at once."""
     if not force:
         try:
@@ -154,16 +157,16 @@ def _placed(name, path, force):
 
 
 def write_labels(
-    path,
-    labels,
+    path: FilePath | TextIO,
+    labels: Any,
     *,
-    ids=None,
-    id_name="row",
-    value_name="cluster",
-    columns=None,
-    force=False,
-    raw=False,
-):
+    ids: Any = None,
+    id_name: str = "row",
+    value_name: str = "cluster",
+    columns: dict[str, Any] | None = None,
+    force: bool = False,
+    raw: bool = False,
+) -> int:
     """Write the cluster of each row, as CSV, TSV or Parquet.
 
     Parameters
@@ -222,11 +225,11 @@ def write_labels(
     return marked
 
 
-def _text(held, separator, raw):
+def _text(held: dict[str, Any], separator: str, raw: bool) -> tuple[str, int]:
     """Return a table as text, and the number of names that were marked."""
     marked = 0
 
-    def safe(value):
+    def safe(value: Any) -> Any:
         nonlocal marked
         if raw or not isinstance(value, str) or not value.startswith(FORMULA):
             return "" if value is None else value
@@ -245,7 +248,7 @@ def _text(held, separator, raw):
     return out.getvalue(), marked
 
 
-def write_graph(path, S, *, force=False):
+def write_graph(path: FilePath, S: Any, *, force: bool = False) -> None:
     """Write a graph, as NPZ (`scipy.sparse.load_npz` reads it), MTX or NPY.
 
     Parameters
@@ -284,7 +287,9 @@ def write_graph(path, S, *, force=False):
         raise OutputError(f"{path}: graphs are written as .npz, .mtx or .npy.")
 
 
-def write_summary(path, summary, *, force=False):
+def write_summary(
+    path: FilePath, summary: dict[str, Any], *, force: bool = False
+) -> None:
     """Write a summary as JSON.
 
     Parameters
@@ -310,12 +315,12 @@ def write_summary(path, summary, *, force=False):
         stream.write(as_json(summary).encode())
 
 
-def as_json(summary):
+def as_json(summary: Any) -> str:
     """Return a summary as JSON that any program reads."""
     return json.dumps(_simple(summary), indent=2, allow_nan=False) + "\n"
 
 
-def _simple(value):
+def _simple(value: Any) -> Any:
     """Return what JSON can hold of a value."""
     if isinstance(value, dict):
         return {str(name): _simple(held) for name, held in value.items()}

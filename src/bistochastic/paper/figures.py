@@ -1,14 +1,17 @@
 """Figures 1 and 2: the two moons, and convergence."""
 
 import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bistochastic import ANCMM, CAN
 from bistochastic.datasets.load import catalogue, load
+from bistochastic.io.paths import FilePath
 from bistochastic.metrics import clustering_accuracy
-from bistochastic.paper.protocol import FIXED, KS, TOYS, prepared
+from bistochastic.paper.protocol import FIXED, KS, TOYS, Record, prepared
 from bistochastic.paper.runs import best
 from bistochastic.plot import pyplot
 
@@ -16,7 +19,7 @@ COLORS = np.array(["#0072b2", "#e69f00"])
 CONVERGENCE = ("ecoli", "letter", "movement", "wine")
 
 
-def matched(y, labels):
+def matched(y: Any, labels: Any) -> Any:
     """Return the clusters named by the classes that fit best."""
     from scipy.optimize import linear_sum_assignment
     from sklearn.metrics import confusion_matrix
@@ -27,7 +30,7 @@ def matched(y, labels):
     return np.array([name.get(label, -1) for label in labels.tolist()])
 
 
-def figure_1(records=(), seed=1):
+def figure_1(records: Iterable[Record] = (), seed: int = 1) -> Any:
     """Draw Figure 1: data, affinity, graphs and errors of CAN and ANCMM.
 
     Parameters
@@ -64,14 +67,14 @@ def figure_1(records=(), seed=1):
     return figure
 
 
-def _models():
+def _models() -> dict[str, list[Any]]:
     return {
         "CAN": [CAN(2, n_neighbors=k) for k in KS],
         "ANCMM": [ANCMM.paper(2, k) for k in KS],
     }
 
 
-def _chosen(models, X, y):
+def _chosen(models: list[Any], X: Any, y: Any) -> Any:
     """Return the model with the best accuracy, as the paper chooses it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,18 +82,18 @@ def _chosen(models, X, y):
     return max(made, key=lambda model: clustering_accuracy(y, model.labels_))
 
 
-def _spread(X):
+def _spread(X: Any) -> Any:
     from scipy.spatial.distance import pdist
 
     return np.sort(pdist(X, "sqeuclidean"))[: 10 * len(X)]
 
 
-def _points(axes, X, colors, title):
+def _points(axes: Any, X: Any, colors: Any, title: str) -> None:
     axes.scatter(*X.T, s=14, c=colors, zorder=2)
     axes.set(title=title, xticks=[], yticks=[], aspect="equal")
 
 
-def _edges(axes, X, S):
+def _edges(axes: Any, X: Any, S: Any) -> None:
     from matplotlib.collections import LineCollection
 
     held = S.tocoo()
@@ -106,11 +109,11 @@ def _edges(axes, X, S):
     )
 
 
-def _seeds(above, below, records):
+def _seeds(above: Any, below: Any, records: list[Record]) -> None:
     """Draw the accuracies over many seeds, by protocol."""
     titles = {"paper": "k by the labels", "label-free": "defaults"}
     for axes, protocol in ((above, "paper"), (below, "label-free")):
-        found = {}
+        found: dict[tuple[str, str], list[Record]] = {}
         for record in records:
             if record["set"] in TOYS and record["protocol"] == protocol:
                 place = record["method"], record["set"]
@@ -130,7 +133,7 @@ def _seeds(above, below, records):
         axes.set(title=f"{len(values[0])} seeds, {titles[protocol]}", ylabel="ACC")
 
 
-def figure_2(folder=None, sets=CONVERGENCE):
+def figure_2(folder: FilePath | None = None, sets: Sequence[str] = CONVERGENCE) -> Any:
     """Draw Figure 2: how the objective and the components go, step by step.
 
     Parameters

@@ -2,12 +2,16 @@
 
 import base64
 import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bistochastic import report
+from bistochastic.io.paths import FilePath
 from bistochastic.io.writing import replacing
 from bistochastic.paper import figures, tables
-from bistochastic.paper.protocol import DEFAULT
+from bistochastic.paper.protocol import DEFAULT, Record
+from bistochastic.paper.tables import Line
 from bistochastic.plot import pyplot
 from bistochastic.report.page import rendered
 
@@ -22,7 +26,7 @@ ALTS = {
 }
 
 
-def sentences(records):
+def sentences(records: Sequence[Record]) -> list[str]:
     """Return what came out, in sentences, from the records that are there.
 
     Parameters
@@ -35,11 +39,10 @@ def sentences(records):
     list of str
         Sentences.
     """
-    said = []
     counts = {
         number: tables.summary(tables.lines(number, records)) for number in (3, 4, 5)
     }
-    acc = counts[3]
+    acc, said = counts[3], []
     if acc["sets"]:
         said.append(
             "In the paper's protocol (parameters chosen with the labels) Algorithm 2 "
@@ -54,10 +57,15 @@ def sentences(records):
             f"Of {others} numbers that are printed for the other methods, {near} are "
             "within two points of ours."
         )
-    means = acc["means"]
+    return said + _without_labels(acc)
+
+
+def _without_labels(acc: dict[str, Any]) -> list[str]:
+    """Return how accurate methods are without labels, in sentences."""
+    said = []
     free = {
         name.partition(",")[0]: value
-        for name, value in means.items()
+        for name, value in acc["means"].items()
         if name.endswith("label-free")
     }
     if free:
@@ -79,7 +87,7 @@ def sentences(records):
     return said
 
 
-def check_installed(drawn=True):
+def check_installed(drawn: bool = True) -> None:
     """Raise unless all is there that `write` needs.
 
     Parameters
@@ -92,7 +100,13 @@ def check_installed(drawn=True):
         pyplot()
 
 
-def write(folder, records, *, data=None, drawn=True):
+def write(
+    folder: FilePath,
+    records: Sequence[Record],
+    *,
+    data: FilePath | None = None,
+    drawn: bool = True,
+) -> Path:
     """Write tables, figures and the page.
 
     Parameters
@@ -126,19 +140,8 @@ def write(folder, records, *, data=None, drawn=True):
         rows = [_bold(line) for line in made]
         parts.append(_part(number, text, tables.HEAD, rows, range(2, 6)))
     if drawn:
-        for number, figure in (
-            (1, figures.figure_1(records)),
-            (2, figures.figure_2(data)),
-        ):
-            parts.append(
-                {
-                    "id": f"figure-{number}",
-                    "title": f"Figure {number}",
-                    "text": "",
-                    "image": _picture(folder, number, figure),
-                    "alt": ALTS[number],
-                }
-            )
+        drawings = {1: figures.figure_1(records), 2: figures.figure_2(data)}
+        parts += [_figure(folder, *drawing) for drawing in drawings.items()]
     page = rendered(
         "reproduction.html.jinja",
         title="The paper's experiments, done again",
@@ -150,7 +153,13 @@ def write(folder, records, *, data=None, drawn=True):
     return folder / "index.html"
 
 
-def _part(number, text, head, rows, numbers):
+def _part(
+    number: int,
+    text: str,
+    head: Sequence[str],
+    rows: Sequence[Any],
+    numbers: Sequence[int],
+) -> dict[str, Any]:
     """Return a table as a part of the page."""
     title = f"Table {number}"
     return {
@@ -159,7 +168,18 @@ def _part(number, text, head, rows, numbers):
     }  # fmt: skip
 
 
-def _bold(line):
+def _figure(folder: Path, number: int, figure: Any) -> dict[str, Any]:
+    """Return a figure as a part of the page."""
+    return {
+        "id": f"figure-{number}",
+        "title": f"Figure {number}",
+        "text": "",
+        "image": _picture(folder, number, figure),
+        "alt": ALTS[number],
+    }
+
+
+def _bold(line: Line) -> list[str]:
     """Return the texts of a line, bold where the paper has it."""
     from markupsafe import Markup
 
@@ -169,30 +189,29 @@ def _bold(line):
     return cells
 
 
-def about(records):
+def about(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Return how long the runs took, and what made them."""
     seconds = sum(record.get("seconds", 0.0) for record in records)
     made = [
         ("runs", f"{len(records):,}"),
         ("time of all runs", f"{seconds / 3600:.1f} h on one core"),
-        (
-            "memory at most",
-            f"{max((r.get('megabytes', 0) for r in records), default=0):,} MB",
-        ),
     ]
-    held = {}
+    peaks = [record["megabytes"] for record in records if record.get("megabytes")]
+    if peaks:
+        made.append(("memory at most", f"{max(peaks):,} MB"))
+    held: dict[str, dict[str, bool]] = {}
     for record in records:
         for name, value in record.get("versions", {}).items():
             held.setdefault(name, {})[value] = True
     return made + [(name, ", ".join(values)) for name, values in held.items()]
 
 
-def _put(path, text):
+def _put(path: Path, text: str) -> None:
     with replacing(path, force=True) as stream:
         stream.write(text.encode())
 
 
-def _picture(folder, number, figure):
+def _picture(folder: Path, number: int, figure: Any) -> str:
     """Keep a figure as a file, and return it in base64."""
     held = io.BytesIO()
     figure.savefig(held, dpi=110, format="png")
@@ -202,6 +221,6 @@ def _picture(folder, number, figure):
     return base64.b64encode(held.getvalue()).decode()
 
 
-def _markdown(head, rows):
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     out = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     return "\n".join(out + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"

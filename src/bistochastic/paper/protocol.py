@@ -7,8 +7,10 @@ for each kind that was fixed in advance.
 """
 
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,8 @@ from bistochastic.metrics import (
     purity,
 )
 
-VERSION = 1  # raised when a record of an older one could not stand for a newer one
+Record = dict[str, Any]  # what is kept of a run: cell, scores, seconds, versions
+VERSION = 1  # version of the protocol; raised when older records no longer count
 KS = (5, 7, 10, 15, 20, 30, 40, 60)
 STARTS = 30
 SCORES = {
@@ -53,11 +56,11 @@ class Cell:
     set: str
     method: str
     preparation: str
-    options: dict = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     starts: int = 1
 
     @property
-    def key(self):
+    def key(self) -> str:
         """What tells it from others, the version of the protocol included."""
         options = ",".join(
             f"{name}={self.options[name]}" for name in sorted(self.options)
@@ -66,7 +69,9 @@ class Cell:
         return "|".join(map(str, (*parts, options, self.starts)))
 
 
-def cells(protocol, name, kind, methods=METHODS):
+def cells(
+    protocol: str, name: str, kind: str, methods: Iterable[str] = METHODS
+) -> list[Cell]:
     """List what has to be run for a set.
 
     Parameters
@@ -97,7 +102,7 @@ def cells(protocol, name, kind, methods=METHODS):
     return made
 
 
-def _ways(kind):
+def _ways(kind: str) -> tuple[str, ...]:
     """Return the ways to prepare a set among which the labels choose."""
     if kind == "shapes":
         return ("raw",)
@@ -105,13 +110,13 @@ def _ways(kind):
     return (*ways, "tfidf") if kind == "text" else ways
 
 
-def _tried(method):
+def _tried(method: str) -> tuple[list[dict[str, Any]], int]:
     """Return the options among which the labels choose, and the number of starts."""
     if method in ("K-Means", "DSDC"):
         return [{}], STARTS
     if method == "SC":
         return [{"n_neighbors": k} for k in KS], STARTS
-    grids = {
+    grids: dict[str, dict[str, tuple[Any, ...]]] = {
         "CAN": {"n_neighbors": KS, "candidates": ("local", "global")},
         "ERCAN": {"n_neighbors": (3, *KS), "eta": (0.05, 1.05, 10.0)},
         "CLR": {"n_neighbors": KS, "norm": ("l2", "l1")},
@@ -124,7 +129,7 @@ def _tried(method):
     ], 1
 
 
-def prepared(way, X):
+def prepared(way: str, X: Any) -> Any:
     """Prepare points in one way, and turn them so that no more columns than rows stay.
 
     Parameters
@@ -163,7 +168,7 @@ def prepared(way, X):
     return X
 
 
-def partitions(cell, X, c):
+def partitions(cell: Cell, X: Any, c: int) -> Iterator[tuple[Any, int]]:
     """Run a method, and yield its partitions, one for each start.
 
     Parameters
@@ -196,7 +201,7 @@ def partitions(cell, X, c):
             yield labels, int(labels.max()) + 1
 
 
-def _model(cell, c, seed):
+def _model(cell: Cell, c: int, seed: int) -> Any:
     """Return the estimator of a cell."""
     options = cell.options
     if cell.method == DEFAULT:
@@ -207,7 +212,7 @@ def _model(cell, c, seed):
     return made(c, random_state=seed, **options)
 
 
-def _k_means(cell, X, c):
+def _k_means(cell: Cell, X: Any, c: int) -> Iterator[Any]:
     """Yield partitions by k-means: of each start, or of the best inertia of 30."""
     from sklearn.cluster import KMeans
 
@@ -218,7 +223,7 @@ def _k_means(cell, X, c):
         yield KMeans(c, n_init=1, random_state=seed).fit(X).labels_
 
 
-def _spectral(cell, X, c):
+def _spectral(cell: Cell, X: Any, c: int) -> Iterator[Any]:
     """Yield partitions by spectral clustering on the nearest neighbors."""
     from sklearn.cluster import KMeans, SpectralClustering
     from sklearn.manifold import spectral_embedding
@@ -239,6 +244,6 @@ def _spectral(cell, X, c):
         yield KMeans(c, n_init=1, random_state=seed).fit(F).labels_
 
 
-def scored(y, labels):
+def scored(y: Any, labels: Any) -> dict[str, float]:
     """Return the three scores of a partition, in percent."""
     return {name: round(100 * score(y, labels), 2) for name, score in SCORES.items()}

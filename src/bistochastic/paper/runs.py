@@ -4,27 +4,31 @@ import gzip
 import json
 import os
 import platform
-import resource
-import sys
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from bistochastic import __version__
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.jobs import workers
+from bistochastic.core.memory import peak_memory
 from bistochastic.core.progress import wrote
 from bistochastic.datasets import load
 from bistochastic.datasets.load import PAPER, catalogue
+from bistochastic.io.paths import FilePath
 from bistochastic.paper.protocol import (
     DEFAULT,
     METHODS,
     PROTOCOLS,
     TOYS,
     VERSION,
+    Cell,
+    Record,
     cells,
     partitions,
     prepared,
@@ -32,7 +36,12 @@ from bistochastic.paper.protocol import (
 )
 
 
-def wanted(sets=PAPER, methods=METHODS, protocols=PROTOCOLS, toys=TOYS):
+def wanted(
+    sets: Iterable[str] = PAPER,
+    methods: Collection[str] = METHODS,
+    protocols: Iterable[str] = PROTOCOLS,
+    toys: Iterable[str] = TOYS,
+) -> list[Cell]:
     """List the cells of Tables 1, 3, 4 and 5.
 
     Parameters
@@ -55,7 +64,7 @@ def wanted(sets=PAPER, methods=METHODS, protocols=PROTOCOLS, toys=TOYS):
     return made
 
 
-def records(path):
+def records(path: FilePath) -> dict[str, Record]:
     """Read the records of earlier runs.
 
     Parameters
@@ -71,7 +80,7 @@ def records(path):
         Records by the key of their cell.
     """
     path = Path(path)
-    found = {}
+    found: dict[str, Record] = {}
     if not path.is_file():
         return found
     data = path.read_bytes()
@@ -86,7 +95,14 @@ def records(path):
     return found
 
 
-def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None):
+def run(
+    todo: Sequence[Cell],
+    path: FilePath,
+    *,
+    folder: FilePath | None = None,
+    jobs: int | None = None,
+    listen: Callable[[int, Record], object] = lambda done, record: None,
+) -> dict[str, Record]:
     """Run the cells that have no record yet, and write one for each.
 
     Parameters
@@ -138,7 +154,7 @@ def run(todo, path, *, folder=None, jobs=None, listen=lambda done, record: None)
 
 
 @contextmanager
-def _safe_path():
+def _safe_path() -> Iterator[None]:
     """Keep worker processes from importing what lies in the working folder."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
@@ -151,7 +167,7 @@ def _safe_path():
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _appended(path):
+def _appended(path: Path) -> BinaryIO:
     """Open a file of records to add to, behind its last whole line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     stream = path.open("ab+")
@@ -166,7 +182,7 @@ def _appended(path):
     return stream
 
 
-def one(cell, folder=None):
+def one(cell: Cell, folder: FilePath | None = None) -> Record:
     """Run one cell.
 
     Parameters
@@ -183,7 +199,7 @@ def one(cell, folder=None):
     """
     from threadpoolctl import threadpool_limits
 
-    X, y = _points(cell.set, cell.preparation, folder)
+    X, y = _points(cell.set, cell.preparation, None if folder is None else str(folder))
     c = len(set(y.tolist()))
     begin = time.perf_counter()
     with threadpool_limits(1):  # as many processes as cores do the work
@@ -191,7 +207,7 @@ def one(cell, folder=None):
             scored(y, labels) | {"clusters": number}
             for labels, number in partitions(cell, X, c)
         ]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_memory()
     return {
         "key": cell.key,
         "version": VERSION,
@@ -204,27 +220,27 @@ def one(cell, folder=None):
         "wanted": c,
         "scores": made,
         "seconds": round(time.perf_counter() - begin, 3),
-        "megabytes": round(peak / (1e6 if sys.platform == "darwin" else 1e3)),
+        **({} if peak is None else {"megabytes": peak}),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
     }
 
 
 @lru_cache(maxsize=2)
-def _points(name, way, folder):
+def _points(name: str, way: str, folder: Any) -> tuple[Any, Any]:
     """Return points and labels, kept for the next cells of the same process."""
     name, _, seed = name.partition(":")
     held = load(name, folder=folder, seed=int(seed or 1))
     return prepared(way, held.data), held.target
 
 
-def _versions():
+def _versions() -> dict[str, str]:
     names = ("numpy", "scipy", "scikit-learn")
     held = {"bistochastic": __version__, "python": platform.python_version()}
     return held | {name: version(name) for name in names}
 
 
-def best(found, *, label_free=False):
+def best(found: Sequence[Record], *, label_free: bool = False) -> dict[str, Any]:
     """Return what a protocol reports of the records of a method on a set.
 
     Parameters

@@ -1,24 +1,26 @@
 """Tables 1, 3, 4 and 5: what is printed beside what came out, with remarks."""
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from bistochastic.datasets.load import PAPER, catalogue
-from bistochastic.paper.protocol import DEFAULT, PROTOCOLS, SCORES, TOYS
+from bistochastic.paper.protocol import DEFAULT, PROTOCOLS, SCORES, TOYS, Record
 from bistochastic.paper.runs import best
 
 METRICS = {3: "ACC", 4: "NMI", 5: "PUR"}
-NEAR = 2.0  # points within which a printed number counts as reproduced
-TIE = 0.05  # points within which two methods count as equal
+NEAR = 2.0  # the largest difference, in points, from a number that is reproduced
+TIE = 0.05  # the largest difference, in points, of two methods that are equal
 
 
 @cache
-def claims():
+def claims() -> dict[str, Any]:
     """Return every number that the paper prints."""
     held = files("bistochastic.paper").joinpath("claims.toml")
     return tomllib.loads(held.read_text(encoding="utf-8"))
@@ -48,20 +50,20 @@ class Line:
     method: str
     printed: float | None
     bold: bool
-    tuned: dict | None
-    free: dict | None
+    tuned: dict[str, Any] | None
+    free: dict[str, Any] | None
     metric: str
     around: str = ""
 
     @property
-    def difference(self):
+    def difference(self) -> float | None:
         """Ours by the paper's protocol less what is printed, in points."""
         if self.printed is None or self.tuned is None:
             return None
         return round(self.tuned[self.metric] - self.printed, 1)
 
     @property
-    def remarks(self):
+    def remarks(self) -> list[str]:
         """What there is to say."""
         number = {metric: n for n, metric in METRICS.items()}[self.metric]
         said = [
@@ -78,7 +80,9 @@ class Line:
         return [*said, self.around] if self.around else said
 
 
-def lines(number, records, sets=PAPER):
+def lines(
+    number: int, records: Iterable[Record], sets: Iterable[str] = PAPER
+) -> list[Line]:
     """Return the lines of Table 3, 4 or 5.
 
     Parameters
@@ -98,7 +102,7 @@ def lines(number, records, sets=PAPER):
     """
     metric, held = METRICS[number], claims()["tables"][str(number)]["rows"]
     methods = claims()["source"]["methods"]
-    found = {}
+    found: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         place = record["protocol"], record["set"], record["method"]
         found.setdefault(place, []).append(record)
@@ -121,12 +125,14 @@ def lines(number, records, sets=PAPER):
     return made
 
 
-def _around(line, records):
+def _around(line: Line, records: Sequence[Record] | None) -> str:
     """Say where a printed number lies among all runs, if ours is far from it."""
     if line.difference is None or abs(line.difference) <= NEAR:
         return ""
     values = [
-        (score[line.metric], record) for record in records for score in record["scores"]
+        (score[line.metric], record)
+        for record in records or ()
+        for score in record["scores"]
     ]
     gaps = [(abs(value - line.printed), how(record)) for value, record in values]
     near = sum(gap <= NEAR for gap, _ in gaps)
@@ -142,13 +148,13 @@ def _around(line, records):
     )
 
 
-def how(record):
+def how(record: Record) -> str:
     """Return preparation and options of a record or of what `best` reports."""
     options = (f"{name} {value}" for name, value in record["options"].items())
     return ", ".join([record["preparation"], *options])
 
 
-def toy(records):
+def toy(records: Iterable[Record]) -> list[dict[str, Any]]:
     """Return Table 1: the paper's seed, and the mean and deviation over all seeds.
 
     Parameters
@@ -162,7 +168,8 @@ def toy(records):
         For each method and metric: "printed", "paper" and "label-free" of the first
         seed, and (mean, deviation, number of seeds) over all.
     """
-    printed, found = claims()["tables"]["1"], {}
+    printed = claims()["tables"]["1"]
+    found: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         if record["set"].startswith("moons:"):
             place = record["method"], record["protocol"], record["set"]
@@ -186,15 +193,15 @@ def toy(records):
                     if (m, p) == (method, protocol)
                 }
                 if over:
-                    values = np.array(list(over.values()))
+                    scores = np.array(list(over.values()))
                     line[protocol] = over.get(TOYS[0])
-                    spread = float(values.mean()), float(values.std()), values.size
+                    spread = float(scores.mean()), float(scores.std()), scores.size
                     line[f"{protocol}, all seeds"] = spread
             made.append(line)
     return made
 
 
-def toy_rows(made):
+def toy_rows(made: Iterable[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of Table 1 as texts."""
     head = ["method", "metric", "printed"]
     kinds = [f"{p}{more}" for p in PROTOCOLS for more in ("", ", all seeds")]
@@ -214,7 +221,7 @@ def toy_rows(made):
     return [*head, *kinds], out
 
 
-def summary(made):
+def summary(made: Sequence[Line]) -> dict[str, Any]:
     """Count how a table came out.
 
     Parameters
@@ -233,16 +240,16 @@ def summary(made):
         label-free methods, and by how much two have to differ (Nemenyi's test, 5 %).
     """
     metric = made[0].metric
-    compared = [line for line in made if line.difference is not None]
-    others = [line for line in compared if line.method != "ANCMM"]
-    ours = {line.set: line for line in compared if line.method == "ANCMM"}
+    off = [(line, line.difference) for line in made if line.difference is not None]
+    others = [gap for line, gap in off if line.method != "ANCMM"]
+    ours = {line.set: (line, gap) for line, gap in off if line.method == "ANCMM"}
     tuned = [
-        line.tuned[metric] - ours[line.set].printed
+        line.tuned[metric] - ours[line.set][0].printed
         for line in made
         if line.method == DEFAULT and line.tuned and line.set in ours
     ]
     free = {(line.set, line.method): line.free[metric] for line in made if line.free}
-    against = {}
+    against: dict[str, dict[str, int]] = {}
     for (name, method), value in free.items():
         if method == DEFAULT or (name, DEFAULT) not in free:
             continue
@@ -251,9 +258,9 @@ def summary(made):
         against.setdefault(method, {"wins": 0, "ties": 0, "losses": 0})[place] += 1
     ranks, critical = _ranks(free)
     return {
-        "near": sum(abs(line.difference) <= NEAR for line in others),
+        "near": sum(abs(gap) <= NEAR for gap in others),
         "others": len(others),
-        "reached": sum(line.difference >= -1.0 for line in ours.values()),
+        "reached": sum(gap >= -1.0 for _, gap in ours.values()),
         "default": sum(gap >= -1.0 for gap in tuned),
         "sets": len(ours),
         "against": against,
@@ -263,7 +270,7 @@ def summary(made):
     }
 
 
-def _ranks(free):
+def _ranks(free: dict[tuple[str, str], float]) -> tuple[dict[str, float], float | None]:
     """Return mean ranks over the sets that all methods ran on, and what is critical."""
     from scipy.stats import rankdata, studentized_range
 
@@ -283,14 +290,14 @@ def _ranks(free):
     return ranks, round(float(q * np.sqrt(many * (many + 1) / (6 * len(sets)))), 2)
 
 
-def _means(made):
+def _means(made: Sequence[Line]) -> dict[str, float]:
     """Return the mean of each method over the sets, by protocol and as printed."""
-    held = {}
+    held: dict[tuple[str, str], list[float]] = {}
     for line in made:
         values = {
             "printed": line.printed,
-            "paper": line.tuned and line.tuned[line.metric],
-            "label-free": line.free and line.free[line.metric],
+            "paper": None if line.tuned is None else line.tuned[line.metric],
+            "label-free": None if line.free is None else line.free[line.metric],
         }
         for kind, value in values.items():
             if value is not None:
@@ -307,7 +314,7 @@ HEAD = (
 )  # fmt: skip
 
 
-def row(line):
+def row(line: Line) -> tuple[str, ...]:
     """Return a line as texts."""
     tuned = line.tuned
     return (
@@ -322,7 +329,7 @@ def row(line):
     )
 
 
-def markdown(made):
+def markdown(made: Sequence[Line]) -> str:
     """Return a table in Markdown, bold where the paper has it."""
     out = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
     for line in made:
@@ -333,11 +340,11 @@ def markdown(made):
     return "\n".join(out) + "\n"
 
 
-def latex(made):
+def latex(made: Sequence[Line]) -> str:
     """Return a table in LaTeX, for booktabs."""
     special = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#"}
 
-    def safe(text):
+    def safe(text: str) -> str:
         return "".join(special.get(letter, letter) for letter in text)
 
     out = [r"\begin{tabular}{llrrrrll}", r"\toprule"]
@@ -350,7 +357,7 @@ def latex(made):
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def html(made):
+def html(made: Sequence[Line]) -> str:
     """Return a table in HTML."""
     head = "".join(f"<th>{escape(name)}</th>" for name in HEAD)
     out = [f"<table><thead><tr>{head}</tr></thead><tbody>"]

@@ -3,21 +3,31 @@
 import base64
 import json
 from html import escape
+from typing import Any
 
 import numpy as np
 
-from bistochastic.report.geometry import SYMBOLS, color, ordered, spread_edges
-from bistochastic.report.subject import short
+from bistochastic.report.geometry import (
+    SYMBOLS,
+    Plane,
+    Sureness,
+    color,
+    ordered,
+    spread_edges,
+)
+from bistochastic.report.subject import Run, short
 
-DRAWN = 100_000  # rows that are drawn one by one
-FLAT = 3_000  # rows from which on they are drawn by WebGL
-EDGES, EACH = 4_000, 3  # edges that are drawn, in all and for each row
-NAMES = 1_800_000  # bytes of names that are sent along
-STACKED = 24  # clusters that have bars of their own
-BLOCKS = 400
+DRAWN = 100_000  # the most rows that are drawn
+FLAT = 3_000  # the most rows that are drawn without WebGL
+EDGES = 4_000  # the most edges that are drawn
+EACH = 3  # the most edges that are drawn for each row, on average
+NAMES = 1_800_000  # the most bytes of names that a page holds
+STACKED = 24  # the most clusters that have bars of their own
+BLOCKS = 400  # the most rows and columns of the matrix that is drawn
+LAST_STEP = 65535  # the largest of the whole numbers that places are rounded to
 
 
-def scatter(run, plane, sure):
+def scatter(run: Run, plane: Plane, sure: Sureness | None) -> dict[str, Any]:
     """Return rows in a plane and the heaviest edges, packed.
 
     Parameters
@@ -34,61 +44,78 @@ def scatter(run, plane, sure):
     dict
         Arrays in base64, and what was left out: "notes".
     """
-    labels, n, notes = run.labels, run.labels.size, [plane.how]
-    rows = np.arange(n)
-    if n > DRAWN:
-        rows = np.sort(np.random.default_rng(0).choice(n, DRAWN, replace=False))
-        notes.append(f"{DRAWN:,} of {n:,} rows are drawn, chosen at random.")
-    place = np.full(n, -1)
-    place[rows] = np.arange(rows.size)
-    most = min(EDGES, EACH * n)
-    i, j, _, every = spread_edges(run.model.affinity_matrix_, labels, most)
-    shown = (place[i] >= 0) & (place[j] >= 0)
-    i, j = place[i[shown]], place[j[shown]]
-    if i.size < every:
-        notes.append(
-            f"{i.size:,} of {every:,} edges are drawn, the heaviest of each cluster."
-        )
-    names = None
-    if run.ids is not None:
-        names = [short(run.ids[at], 40) for at in rows]
-        if len(json.dumps(names)) > NAMES:
-            names = None
-            notes.append("Names are too long to be sent along: rows have numbers.")
+    labels, n = run.labels, run.labels.size
+    rows, notes = _drawn_rows(n)
+    ends, more = _drawn_edges(run, rows)
+    names, unnamed = _drawn_names(run, rows)
     low, high = plane.xy.min(axis=0), plane.xy.max(axis=0)
     steps = (plane.xy[rows] - low) / np.where(high > low, high - low, 1.0)
-    steps = np.round(65535 * steps).astype("<u2")
+    steps = np.round(LAST_STEP * steps).astype("<u2")
+    many = run.number > LAST_STEP + 1
     return {
         "n": int(rows.size),
         "low": low.tolist(),
         "high": high.tolist(),
         "x": packed(steps[:, 0]),
         "y": packed(steps[:, 1]),
-        "label": packed(labels[rows].astype("<u4" if run.number > 65536 else "<u2")),
-        "many": bool(run.number > 65536),
+        "label": packed(labels[rows].astype("<u4" if many else "<u2")),
+        "many": bool(many),
         "sure": None if sure is None else _percent(sure.own[rows]),
         "rows": packed(rows.astype("<u4")) if rows.size < n else None,
         "names": names,
-        "edges": packed(np.column_stack([i, j]).astype("<u4").ravel()),
+        "edges": packed(ends.astype("<u4").ravel()),
         "ticks": plane.measured,
         "axes": [escape(short(name), quote=False) for name in plane.names],
         "colors": [color(at) for at in range(run.number)],
         "symbols": list(SYMBOLS),
         "gl": bool(rows.size > FLAT),
-        "notes": notes,
-    }  # fmt: skip
+        "notes": [plane.how, *notes, *more, *unnamed],
+    }
 
 
-def _percent(shares):
+def _drawn_rows(n: int) -> tuple[Any, list[str]]:
+    """Return which of the rows are drawn, and a note if these are not all."""
+    if n <= DRAWN:
+        return np.arange(n), []
+    rows = np.sort(np.random.default_rng(0).choice(n, DRAWN, replace=False))
+    return rows, [f"{DRAWN:,} of {n:,} rows are drawn, chosen at random."]
+
+
+def _drawn_edges(run: Run, rows: Any) -> tuple[Any, list[str]]:
+    """Return pairs of rows that are drawn as edges, and a note if these are not all."""
+    n = run.labels.size
+    place = np.full(n, -1)
+    place[rows] = np.arange(rows.size)
+    most = min(EDGES, EACH * n)
+    i, j, _, every = spread_edges(run.model.affinity_matrix_, run.labels, most)
+    shown = (place[i] >= 0) & (place[j] >= 0)
+    ends = np.column_stack([place[i[shown]], place[j[shown]]])
+    if len(ends) == every:
+        return ends, []
+    drawn = f"{len(ends):,} of {every:,} edges are drawn"
+    return ends, [f"{drawn}, the heaviest of each cluster."]
+
+
+def _drawn_names(run: Run, rows: Any) -> tuple[list[str] | None, list[str]]:
+    """Return names of the rows that are drawn, if any, or a note if they are long."""
+    if run.ids is None:
+        return None, []
+    names = [short(run.ids[at], 40) for at in rows]
+    if len(json.dumps(names)) <= NAMES:
+        return names, []
+    return None, ["Names are too long to be sent along: rows have numbers."]
+
+
+def _percent(shares: Any) -> str:
     return packed(np.round(100 * shares).astype("u1"))
 
 
-def packed(values):
+def packed(values: Any) -> str:
     """Return an array as base64 of its bytes."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
 
 
-def matrix(run):
+def matrix(run: Run) -> tuple[dict[str, Any], str]:
     """Return the ordered matrix, and how it was made."""
     held = ordered(run.model.affinity_matrix_, run.labels, BLOCKS)
     shade = np.sqrt(held.means)
@@ -125,7 +152,7 @@ def matrix(run):
     }, said  # fmt: skip
 
 
-def _typed(array):
+def _typed(array: Any) -> dict[str, Any]:
     """Return a matrix of bytes as Plotly takes it."""
     return {
         "dtype": "u1",
@@ -134,7 +161,7 @@ def _typed(array):
     }
 
 
-def confidence(run, sure):
+def confidence(run: Run, sure: Sureness) -> dict[str, Any]:
     """Return how many rows are how sure, by cluster."""
     edges = np.linspace(0, 1, 21)
     groups = [("all clusters", np.ones(run.labels.size, dtype=bool), color(0))]
@@ -166,7 +193,7 @@ def confidence(run, sure):
     }  # fmt: skip
 
 
-def agreement(run):
+def agreement(run: Run) -> dict[str, Any]:
     """Return how well the partitions of other numbers of neighbors agree."""
     trials = run.model.trials_
     least = min(0.0, *(1.1 * t["agreement"] for t in trials))
@@ -199,7 +226,7 @@ def agreement(run):
     }  # fmt: skip
 
 
-def convergence(run):
+def convergence(run: Run) -> dict[str, Any]:
     """Return objective and number of components over the steps."""
     history = run.model.history_
     steps = list(range(1, len(history) + 1))

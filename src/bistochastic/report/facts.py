@@ -1,11 +1,13 @@
 """What a page says of a result: clusters, columns, rows, scores. No pictures."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
+from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import listed, several
 from bistochastic.core.parameters import PAIRS
 from bistochastic.metrics import (
@@ -13,8 +15,8 @@ from bistochastic.metrics import (
     normalized_mutual_information,
     purity,
 )
-from bistochastic.report.geometry import color
-from bistochastic.report.subject import short
+from bistochastic.report.geometry import Sureness, color
+from bistochastic.report.subject import Run, short
 from bistochastic.report.verdict import tried
 
 SCORES = {
@@ -23,16 +25,16 @@ SCORES = {
     "adjusted Rand index": adjusted_rand_score,
     "purity": purity,
 }
-MEMBERS = 5  # typical rows of a cluster
-APART = 5  # columns that set a cluster apart
-SLIGHT = 0.3  # of a deviation: columns that differ less are not named
-LISTED = 300  # uncertain rows
-CLASSES = 40  # classes and clusters of a confusion table
-PAIRED = 50  # bridges that are listed
-ROUNDING = 1e-12  # of a mean: a column that spreads less is constant
+MEMBERS = 5  # number of typical rows that are named of a cluster
+APART = 5  # the most columns that are named of a cluster
+SLIGHT = 0.3  # the least difference, in deviations, of a column that is named
+LISTED = 300  # the most uncertain rows that are listed
+CLASSES = 40  # the most classes, or clusters, of a confusion table
+PAIRED = 50  # the most bridges that are listed
+ROUNDING = 1e-12  # the deviation, relative to the means, of a constant column
 
 
-def sentence(run):
+def sentence(run: Run) -> str:
     """Say what was asked for and what came out."""
     n, d = run.X.shape
     where = f" of {short(run.more['file'])}" if run.more.get("file") else ""
@@ -55,7 +57,7 @@ def sentence(run):
     )
 
 
-def clusters(run, sure):
+def clusters(run: Run, sure: Sureness | None) -> list[dict[str, Any]]:
     """Describe each cluster.
 
     Parameters
@@ -90,7 +92,7 @@ def clusters(run, sure):
     return made
 
 
-def members(run, sure):
+def members(run: Run, sure: Sureness | None) -> list[Any]:
     """Return rows that stand for their cluster: the nearest to its mean."""
     labels = run.labels
     if getattr(run.model, "metric", None) in PAIRS:
@@ -101,7 +103,7 @@ def members(run, sure):
         for label, mean in enumerate(means):
             rows = np.flatnonzero(labels == label)
             part = run.X[rows]
-            if issparse(part):
+            if is_sparse(part):
                 square = np.asarray(part.multiply(part).sum(axis=1)).ravel()
                 rank[rows] = square - 2 * (part @ mean)
             else:
@@ -111,16 +113,16 @@ def members(run, sure):
     return [order[a : min(a + MEMBERS, b)] for a, b in pairwise(ends)]
 
 
-def _means(run):
+def _means(run: Run) -> Any:
     """Return the means of all columns in each cluster."""
     n = run.labels.size
     indicator = csr_array((np.ones(n), (run.labels, np.arange(n))))
     sums = indicator @ run.X
-    sums = sums.toarray() if issparse(sums) else np.asarray(sums, dtype=np.float64)
+    sums = sums.toarray() if is_sparse(sums) else np.asarray(sums, dtype=np.float64)
     return sums / np.bincount(run.labels)[:, None]
 
 
-def columns(run):
+def columns(run: Run) -> list[list[dict[str, Any]]]:
     """Return the columns that set each cluster apart from the others.
 
     Parameters
@@ -140,7 +142,7 @@ def columns(run):
     sizes = np.bincount(run.labels)[:, None]
     n, means = run.labels.size, _means(run)
     every = (sizes * means).sum(axis=0) / n
-    if issparse(run.X):
+    if is_sparse(run.X):
         square = np.asarray(run.X.multiply(run.X).sum(axis=0)).ravel() / n
         spread = np.sqrt(np.maximum(square - every**2, 0))
     else:
@@ -168,7 +170,7 @@ def columns(run):
     return made
 
 
-def uncertain(run, sure):
+def uncertain(run: Run, sure: Sureness | None) -> list[dict[str, Any]]:
     """Return the rows whose cluster is least sure, the least sure first."""
     if sure is None:
         return []
@@ -188,7 +190,7 @@ def uncertain(run, sure):
     ]
 
 
-def compared(run):
+def compared(run: Run) -> dict[str, Any] | None:
     """Compare clusters with given labels.
 
     Parameters
@@ -224,7 +226,7 @@ def compared(run):
     return made
 
 
-def _natural(text):
+def _natural(text: str) -> tuple[int, float, str]:
     """Sort numbers by value, and before texts."""
     try:
         return (0, float(text), text)
@@ -232,7 +234,7 @@ def _natural(text):
         return (1, 0.0, text)
 
 
-def joined(run):
+def joined(run: Run) -> dict[str, Any]:
     """Return the pairs of rows that were joined to keep components together."""
     pairs = np.array(getattr(run.model, "bridges_", ()), dtype=np.int64)
     pairs = pairs.reshape(-1, 2)

@@ -1,19 +1,21 @@
 """What pictures of a result show: a plane, edges, an ordered matrix, how sure it is."""
 
 import colorsys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, issparse
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.parameters import PAIRS
 
@@ -22,16 +24,16 @@ COLORS = (
     "#128f9a", "#d6559a", "#a0703c", "#858a1a", "#6b7f99",
 )  # fmt: skip
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down", "pentagon")
-LUMINANCE = 0.21  # of more colors: told from white and from black
+LUMINANCE = 0.21  # luminance of further colors, far from white and from black
 LAYOUTS = ("auto", "pca", "tsne")
-FLAT = 0.5  # of the variance: a plane that holds so much is shown as it is
-FEW = 2_000  # points that are laid out by t-SNE
-SAMPLED = 2_000  # rows whose surroundings are looked at
-NEAR = 10  # neighbors that tell how dense it is around a row
-BORDER = 0.9  # share of the weight below which a row lies at a border
+FLAT = 0.5  # share of the variance with which two components will do as a plane
+FEW = 2_000  # number of points from which on t-SNE is not used
+SAMPLED = 2_000  # the most rows whose distances to neighbors are measured
+NEAR = 10  # number of neighbors whose distance measures the density at a row
+BORDER = 0.9  # share of weight in its own cluster below which a row is at a border
 
 
-def checked(model):
+def checked(model: Any) -> Any:
     """Return a fitted estimator with labels and a graph, or raise."""
     check_is_fitted(model)
     if not (hasattr(model, "labels_") and hasattr(model, "affinity_matrix_")):
@@ -43,7 +45,7 @@ def checked(model):
 
 
 @cache
-def color(number):
+def color(number: int) -> str:
     """Return the color of a cluster, told from white and from black.
 
     Parameters
@@ -68,7 +70,7 @@ def color(number):
     return "#" + "".join(f"{round(255 * part):02x}" for part in found)
 
 
-def luminance(rgb):
+def luminance(rgb: Sequence[float]) -> float:
     """Return the relative luminance of a color, as WCAG has it."""
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
@@ -99,7 +101,9 @@ class Plane:
     measured: bool = True
 
 
-def plane(model, X, *, layout="auto", names=None):
+def plane(
+    model: Any, X: Any, *, layout: str = "auto", names: Sequence[str] | None = None
+) -> Plane:
     """Lay the rows out in two dimensions.
 
     Parameters
@@ -120,75 +124,97 @@ def plane(model, X, *, layout="auto", names=None):
         Coordinates, and how they were found.
     """
     check_choice("layout", layout, LAYOUTS)
-    X = X if issparse(X) else np.asarray(X)
-    wanted = getattr(model, "n_features_in_", None)
-    if (
-        len(X.shape) != 2
-        or X.shape[0] != on_cpu(model.labels_).size
-        or (wanted is not None and X.shape[1] != wanted)
-    ):
-        raise InputError(
-            f"X has shape {X.shape}, and the model was fitted to "
-            f"({on_cpu(model.labels_).size}, {wanted})."
-        )
+    X = X if is_sparse(X) else np.asarray(X)
+    _check_shape(model, X)
     if getattr(model, "metric", None) in PAIRS:
-        F = getattr(model, "embedding_", None)
-        if F is None or F.shape[1] < 2:
-            F = np.random.default_rng(0).random((on_cpu(model.labels_).size, 2))
-            said = "The data are pairs of rows: places are arbitrary."
-            return Plane(F, ("", ""), said, measured=False)
-        xy = _turned(PCA(2, random_state=0).fit_transform(F))
-        said = "The data are pairs of rows: a plane through the eigenvectors, Eq. (11)."
-        return Plane(xy, ("first direction", "second direction"), said, measured=False)
+        return _plane_of_pairs(model)
     n, d = X.shape
     if d == 1 or (d == 2 and layout == "auto"):
         xy = np.zeros((n, 2))
-        xy[:, :d] = X.toarray() if issparse(X) else X
-        held = tuple(map(str, names)) if names is not None else ("column 1", "column 2")
-        return Plane(xy, (*held, "")[:2], "The data as they are.")
+        xy[:, :d] = X.toarray() if is_sparse(X) else X
+        axes = [*(("column 1", "column 2") if names is None else map(str, names)), ""]
+        return Plane(xy, (axes[0], axes[1]), "The data as they are.")
     if n < 3:
         xy = np.zeros((n, 2))
         return Plane(xy, ("", ""), "Too few rows for a plane.", measured=False)
-    if issparse(X) and min(n, d) == 2:
-        X = X.toarray()
-    solver = "arpack" if issparse(X) else "auto"
-    reduced = PCA(2, svd_solver=solver, random_state=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # of rows that are all equal
-        xy = _turned(reduced.fit_transform(X))
-        share = np.nan_to_num(reduced.explained_variance_ratio_)
+    xy, share = _principal_components(X)
     if layout == "auto":
         layout = "pca" if n >= FEW or share.sum() >= FLAT else "tsne"
     if layout == "pca" or n < 5:
-        named = tuple(f"component {i + 1} ({s:.0%})" for i, s in enumerate(share))
+        first, second = (f"component {i + 1} ({s:.0%})" for i, s in enumerate(share))
         said = f"Two principal components, which hold {share.sum():.0%} of the variance"
         if share.sum() < FLAT:
             said += "; what overlaps here may be apart in other directions"
-        return Plane(xy, named, f"{said}.")
-    start = xy / max(xy[:, 0].std(), 1e-300) * 1e-4
-    near = TSNE(
-        init=start, perplexity=min(30, (n - 1) / 3), max_iter=500, random_state=0,
-        metric=_told(model),
-    )  # fmt: skip
+        return Plane(xy, (first, second), f"{said}.")
     said = (
         "Laid out by t-SNE, which keeps neighbors together; gaps and areas mean little "
         f"(two principal components hold {share.sum():.0%} of the variance)."
     )
-    xy = near.fit_transform(X)
+    xy = _near_to_neighbors(model, X, xy)
     return Plane(xy, ("t-SNE 1", "t-SNE 2"), said, measured=False)
 
 
-def _told(model):
+def _check_shape(model: Any, X: Any) -> None:
+    """Refuse data that the model was not fitted to, by their shape."""
+    n, d = on_cpu(model.labels_).size, getattr(model, "n_features_in_", None)
+    fits = len(X.shape) == 2 and X.shape[0] == n and (d is None or X.shape[1] == d)
+    if not fits:
+        raise InputError(
+            f"X has shape {X.shape}, and the model was fitted to ({n}, {d})."
+        )
+
+
+def _plane_of_pairs(model: Any) -> Plane:
+    """Lay out rows of which only pairs are known."""
+    F = getattr(model, "embedding_", None)
+    if F is None or F.shape[1] < 2:
+        F = np.random.default_rng(0).random((on_cpu(model.labels_).size, 2))
+        said = "The data are pairs of rows: places are arbitrary."
+        return Plane(F, ("", ""), said, measured=False)
+    xy = _turned(PCA(2, random_state=0).fit_transform(F))
+    said = "The data are pairs of rows: a plane through the eigenvectors, Eq. (11)."
+    return Plane(xy, ("first direction", "second direction"), said, measured=False)
+
+
+def _principal_components(X: Any) -> tuple[Any, Any]:
+    """Return two principal components, and the shares of the variance they hold."""
+    if is_sparse(X) and min(X.shape) == 2:
+        X = X.toarray()
+    solver = "arpack" if is_sparse(X) else "auto"
+    reduced = PCA(2, svd_solver=solver, random_state=0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of rows that are all equal
+        xy = _turned(reduced.fit_transform(X))
+        return xy, np.nan_to_num(reduced.explained_variance_ratio_)
+
+
+def _near_to_neighbors(model: Any, X: Any, xy: Any) -> Any:
+    """Lay rows out by t-SNE, from principal components on."""
+    if is_sparse(X) and min(X.shape) == 2:
+        X = X.toarray()
+    start = xy / max(xy[:, 0].std(), 1e-300) * 1e-4
+    near = TSNE(
+        init=start,
+        perplexity=min(30, (X.shape[0] - 1) / 3),
+        max_iter=500,
+        random_state=0,
+        metric=_known_metric(model),
+    )
+    return near.fit_transform(X)
+
+
+def _known_metric(model: Any) -> Any:
+    """Return the metric by a name that scikit-learn's searches know."""
     metric = getattr(model, "metric", "euclidean")
     return "euclidean" if metric in ("l2", "sqeuclidean") else metric
 
 
-def _turned(xy):
+def _turned(xy: Any) -> Any:
     """Fix the signs, which are arbitrary: the largest entry of each is positive."""
     largest = np.abs(xy).argmax(axis=0)
     return xy * np.where(xy[largest, [0, 1]] < 0, -1.0, 1.0)
 
 
-def strongest(S, number):
+def strongest(S: Any, number: int) -> tuple[Any, Any, Any, int]:
     """Return the heaviest edges of a symmetric graph.
 
     Parameters
@@ -217,7 +243,7 @@ def strongest(S, number):
     return i[heavy], j[heavy], S.data[heavy], upper.size
 
 
-def spread_edges(S, labels, number):
+def spread_edges(S: Any, labels: Any, number: int) -> tuple[Any, Any, Any, int]:
     """Return heavy edges of every cluster, each by its share of the edges.
 
     Parameters
@@ -241,12 +267,12 @@ def spread_edges(S, labels, number):
         return i[:0], j[:0], weights[:0], every
     order = np.lexsort((-weights, labels[i]))
     starts = np.r_[0, np.cumsum(np.bincount(labels[i]))]
-    kept = [
+    parts = [
         order[a : a + max(1, round((b - a) * number / every))]
         for a, b in pairwise(starts)
         if b > a
     ]
-    kept = np.concatenate(kept)
+    kept = np.concatenate(parts)
     kept = kept[np.argsort(-weights[kept], kind="stable")]
     return i[kept], j[kept], weights[kept], every
 
@@ -273,7 +299,7 @@ class Blocks:
     ends: np.ndarray
 
 
-def ordered(S, labels, most=400):
+def ordered(S: Any, labels: Any, most: int = 400) -> Blocks:
     """Order a graph by cluster, neighbors near to each other.
 
     Parameters
@@ -327,7 +353,7 @@ class Sureness:
     share: np.ndarray
 
 
-def sureness(model, X):
+def sureness(model: Any, X: Any) -> Sureness | None:
     """Tell how sure each assignment is.
 
     Parameters
@@ -358,7 +384,7 @@ def sureness(model, X):
     return Sureness(np.clip(own, 0.0, 1.0), second, share)
 
 
-def valley(model, X, sure):
+def valley(model: Any, X: Any, sure: Sureness) -> float | None:
     """Tell how much sparser it is at the borders of the clusters than inside.
 
     Parameters
@@ -379,7 +405,7 @@ def valley(model, X, sure):
     """
     metric = getattr(model, "metric", "euclidean")
     n = on_cpu(model.labels_).size
-    if n < 3 * NEAR or metric == "affinity" or (metric in PAIRS and issparse(X)):
+    if n < 3 * NEAR or metric == "affinity" or (metric in PAIRS and is_sparse(X)):
         return None
     rows = np.arange(n)
     if n > SAMPLED:
@@ -387,7 +413,9 @@ def valley(model, X, sure):
     if metric == "precomputed":
         far = np.partition(X[rows], range(NEAR + 1), axis=1)[:, 1 : NEAR + 1]
     else:
-        search = NearestNeighbors(n_neighbors=NEAR + 1, metric=_told(model)).fit(X)
+        search = NearestNeighbors(
+            n_neighbors=NEAR + 1, metric=_known_metric(model)
+        ).fit(X)
         far = search.kneighbors(X[rows])[0][:, 1:]
     far = far.mean(axis=1)
     label, border = on_cpu(model.labels_)[rows], sure.own[rows] < BORDER

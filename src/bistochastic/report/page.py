@@ -4,9 +4,11 @@ import base64
 import hashlib
 import json
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,20 +17,32 @@ from bistochastic import __version__
 from bistochastic.core.errors import MissingError, several
 from bistochastic.core.parameters import PAIRS
 from bistochastic.core.quiet import quietly
+from bistochastic.io.paths import FilePath
 from bistochastic.io.writing import replacing
 from bistochastic.report import charts, facts, verdict
-from bistochastic.report.geometry import plane, sureness
+from bistochastic.report.geometry import Sureness, plane, sureness
 from bistochastic.report.subject import Run, number, short
 
-SAID = 600  # letters of a note that are shown
+SAID = 600  # the most characters of a note that are shown
 VERSIONS = ("numpy", "scipy", "scikit-learn", "plotly")
 
 
 @quietly
 def write_page(
-    path, model, X, *, names=None, ids=None, truth=None, shift=None, factor=None,
-    layout="auto", title=None, more=None, force=False,
-):  # fmt: skip
+    path: FilePath,
+    model: Any,
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    ids: Sequence[Any] | None = None,
+    truth: Any = None,
+    shift: Any = None,
+    factor: Any = None,
+    layout: str = "auto",
+    title: str | None = None,
+    more: dict[str, Any] | None = None,
+    force: bool = False,
+) -> None:
     """Write a page on a result, to look at in a browser.
 
     One HTML file that needs no network: the data in a plane by cluster with the learned
@@ -85,7 +99,7 @@ def write_page(
         stream.write(text.encode("utf-8", errors="replace"))
 
 
-def page(run, *, layout="auto", title=None):
+def page(run: Run, *, layout: str = "auto", title: str | None = None) -> str:
     """Return the page of a run.
 
     Parameters
@@ -104,49 +118,73 @@ def page(run, *, layout="auto", title=None):
     """
     plotly = plotly_script()
     sure = sureness(run.model, run.given)
-    signs, labels = verdict.signs(run, sure), facts.compared(run)
-    shown = charts.scatter(
-        run, plane(run.model, run.X, layout=layout, names=run.names), sure
-    )
+    places = plane(run.model, run.X, layout=layout, names=run.names)
+    shown = charts.scatter(run, places, sure)
     drawn, said = _charts(run, sure)
-    clusters = facts.clusters(run, sure)
-    rows = facts.uncertain(run, sure)
-    bridges = facts.joined(run)
-    pairs = [(pair["one"], pair["other"], pair["cluster"]) for pair in bridges["pairs"]]
-    notes = shown.pop("notes")
     where = short(run.more.get("file") or f"{run.labels.size:,} rows")
     return rendered(
         "run.html.jinja",
         {"plane": shown, "charts": drawn},
         plotly,
         title=short(title or f"{several(run.number, 'cluster')} of {where}"),
-        sentence=facts.sentence(run),
-        verdict=verdict.verdict(signs, labels),
-        signs=signs,
-        warnings=[short(text, SAID) for text in run.more.get("warnings", ())],
-        notes=[short(text, SAID) for text in run.more.get("notes", ())],
-        plane_notes=notes,
-        clusters=clusters,
-        any_columns=any(one["columns"] for one in clusters),
-        rows=rows,
-        rows_note=_note(rows, run),
-        tried=verdict.tried(run),
-        typical=_typical(run),
-        bridges=bridges,
-        bridge_rows=pairs,
-        steps=_steps(run),
+        plane_notes=shown.pop("notes"),
         has_agreement="agreement" in drawn,
         has_history="convergence" in drawn,
         **said,
+        **_judgement(run, sure),
+        **_tables(run, sure),
         **_graph(run),
-        **_compared(labels),
-        parameters=_parameters(run.model),
-        snippets=_snippets(run),
-        about=_about(run),
+        **_making(run),
     )
 
 
-def rendered(template, held=None, plotly=None, **known):
+def _judgement(run: Run, sure: Sureness | None) -> dict[str, Any]:
+    """Return what a page says of the clusters as a whole."""
+    signs, labels = verdict.signs(run, sure), facts.compared(run)
+    return {
+        "sentence": facts.sentence(run),
+        "verdict": verdict.verdict(signs, labels),
+        "signs": signs,
+        "tried": verdict.tried(run),
+        **_compared(labels),
+    }
+
+
+def _tables(run: Run, sure: Sureness | None) -> dict[str, Any]:
+    """Return what a page says of clusters, rows and bridges."""
+    clusters = facts.clusters(run, sure)
+    rows = facts.uncertain(run, sure)
+    bridges = facts.joined(run)
+    pairs = [(pair["one"], pair["other"], pair["cluster"]) for pair in bridges["pairs"]]
+    return {
+        "clusters": clusters,
+        "any_columns": any(one["columns"] for one in clusters),
+        "typical": _typical(run),
+        "rows": rows,
+        "rows_note": _note(rows, run),
+        "bridges": bridges,
+        "bridge_rows": pairs,
+    }
+
+
+def _making(run: Run) -> dict[str, Any]:
+    """Return what a page says of how the result was made."""
+    return {
+        "warnings": [short(text, SAID) for text in run.more.get("warnings", ())],
+        "notes": [short(text, SAID) for text in run.more.get("notes", ())],
+        "steps": _steps(run),
+        "parameters": _parameters(run.model),
+        "snippets": _snippets(run),
+        "about": _about(run),
+    }
+
+
+def rendered(
+    template: str,
+    held: dict[str, Any] | None = None,
+    plotly: str | None = None,
+    **known: Any,
+) -> str:
     """Fill a template with facts, style and scripts.
 
     Parameters
@@ -183,7 +221,7 @@ def rendered(template, held=None, plotly=None, **known):
     script = parts.joinpath("page.js").read_text(encoding="utf-8")
     allowed = "'none'"
     if held is not None:
-        hashes = [f"'sha256-{_digest(text)}'" for text in (plotly, script)]
+        hashes = [f"'sha256-{_digest(text)}'" for text in (plotly or "", script)]
         allowed = f"{' '.join(hashes)} 'unsafe-eval'"  # WebGL writes its own functions
     return environment.get_template(template).render(
         version=__version__,
@@ -197,7 +235,7 @@ def rendered(template, held=None, plotly=None, **known):
     )
 
 
-def as_data(held):
+def as_data(held: Any) -> str:
     """Return JSON that may stand inside a script: nothing in it can end it."""
     text = json.dumps(held, allow_nan=False, ensure_ascii=True)
     for letter in "<>&":
@@ -205,7 +243,7 @@ def as_data(held):
     return text
 
 
-def plotly_script():
+def plotly_script() -> str:
     """Return Plotly's script, which goes into the page."""
     try:
         from plotly.offline import get_plotlyjs
@@ -214,7 +252,7 @@ def plotly_script():
     return get_plotlyjs().replace("</script", "<\\/script")
 
 
-def check_installed():
+def check_installed() -> None:
     """Raise unless all is there that pages need: before a long run, not after it.
 
     Examples
@@ -226,18 +264,18 @@ def check_installed():
     rendered("base.html.jinja", title="")
 
 
-def _missing(name):
+def _missing(name: str) -> MissingError:
     return MissingError(
         f"A page needs {name}, which is not installed: "
         "pip install 'bistochastic[report]'"
     )
 
 
-def _digest(text):
+def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _charts(run, sure):
+def _charts(run: Run, sure: Sureness | None) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the charts, and the words that go with them."""
     model, drawn = run.model, {}
     drawn["matrix"], said = charts.matrix(run)
@@ -273,20 +311,20 @@ def _charts(run, sure):
     return drawn, labels | {"matrix_note": said}
 
 
-def _note(rows, run):
+def _note(rows: list[Any], run: Run) -> str:
     if len(rows) < run.labels.size:
         return f"The {len(rows)} least certain of {run.labels.size:,} rows."
     return "All rows."
 
 
-def _typical(run):
+def _typical(run: Run) -> str:
     """Say which rows stand for their clusters."""
     if getattr(run.model, "metric", None) in PAIRS:
         return "Typical rows are the surest of their cluster."
     return "Typical rows are the nearest to the mean of their cluster."
 
 
-def _graph(run):
+def _graph(run: Run) -> dict[str, str]:
     """Say what the matrix is, from what is in it."""
     S = csr_array(run.model.affinity_matrix_)
     sums = [np.asarray(S.sum(axis=axis)).ravel() for axis in (0, 1)]
@@ -301,7 +339,7 @@ def _graph(run):
     }
 
 
-def _steps(run):
+def _steps(run: Run) -> str:
     """Say how the number of clusters was reached."""
     if run.number == run.labels.size:
         return "Every row is a cluster of its own."
@@ -319,7 +357,7 @@ def _steps(run):
     return ""
 
 
-def _compared(found):
+def _compared(found: dict[str, Any] | None) -> dict[str, Any]:
     """Return what a page says of given labels."""
     if found is None:
         return {"compared": None, "score_head": [], "score_row": [], "label_note": ""}
@@ -332,7 +370,7 @@ def _compared(found):
     }
 
 
-def _parameters(model):
+def _parameters(model: Any) -> list[tuple[str, str]]:
     """Return parameters, those that were changed first."""
     default = type(model)().get_params()
     now = model.get_params()
@@ -344,7 +382,7 @@ def _parameters(model):
     ]
 
 
-def _snippets(run):
+def _snippets(run: Run) -> list[tuple[str, str]]:
     """Return what makes the result again."""
     given = {
         name: value
@@ -366,14 +404,14 @@ def _snippets(run):
     return [*made, ("Python", f"{text}\nmodel = {name}({written}).fit(X)")]
 
 
-def _written(value):
+def _written(value: Any) -> str:
     """Return a value as code, or dots for what has none."""
     value = value.item() if isinstance(value, np.generic) else value
     plain = value is None or isinstance(value, bool | int | float | str)
     return repr(value) if plain else "..."
 
 
-def _about(run):
+def _about(run: Run) -> list[tuple[str, str]]:
     """Return time, memory and versions."""
     made = [
         (f"seconds to {name}", f"{value:.2f}")

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
-from bistochastic.core.arrays import on_cpu
+from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError
 from bistochastic.report.geometry import checked
 
-LONG = 60  # letters of a name that are shown
+LONG = 60  # the most characters of a name that are shown
 
 
 @dataclass(eq=False)
@@ -42,9 +42,9 @@ class Run:
     truth: Any = None
     shift: Any = None
     factor: Any = None
-    more: dict = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Check that all fits together."""
         checked(self.model)
         self.given = self.X  # a data frame is one for the model, too
@@ -77,23 +77,23 @@ class Run:
             self.names = [f"column {at + 1}" for at in range(d)]
 
     @property
-    def labels(self):
+    def labels(self) -> Any:
         """The cluster of each row."""
         return on_cpu(self.model.labels_)
 
     @property
-    def number(self):
+    def number(self) -> int:
         """How many clusters there are."""
         return int(self.labels.max()) + 1
 
-    def row(self, at):
+    def row(self, at: int) -> str:
         """Return how a row is called."""
         return short(self.ids[at]) if self.ids is not None else f"row {at + 1}"
 
 
-def _as_numbers(X):
+def _as_numbers(X: Any) -> Any:
     """Return points or pairs as an array or CSR matrix of floating-point numbers."""
-    if issparse(X):
+    if is_sparse(X):
         X = csr_array(X)
         return X if X.dtype.kind == "f" else X.astype(np.float64)
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):
@@ -102,7 +102,7 @@ def _as_numbers(X):
     return X if X.dtype.kind == "f" else X.astype(np.float64)
 
 
-def _as_labels(truth):
+def _as_labels(truth: Any) -> list[Any] | None:
     """Return labels as a list, None where one is missing."""
     if truth is None:
         return None
@@ -112,20 +112,20 @@ def _as_labels(truth):
     return [None if _missing(label) else label for label in held]
 
 
-def _missing(label):
+def _missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return True
 
 
-def short(text, most=LONG):
+def short(text: object, most: int = LONG) -> str:
     """Return a text on one line that is not too long, without odd characters."""
     text = "".join(c if c.isprintable() else " " for c in str(text)).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def number(value):
+def number(value: float | None) -> str:
     """Return a number as people write it."""
     if value is None or value != value:
         return ""

@@ -1,8 +1,12 @@
 """What speaks for the clusters and against them, and what that comes to."""
 
-from bistochastic.report.geometry import BORDER, valley
+from typing import Any
 
-UNLIKE = 0.3  # an index below which clusters are not what labels tell apart
+from bistochastic.report.geometry import BORDER, Sureness, valley
+from bistochastic.report.subject import Run
+
+Sign = dict[str, str]  # name, value, level and a sentence
+UNLIKE = 0.3  # adjusted Rand index below which clusters are not what labels say
 WANTED = (
     ({"Agreement over k"}, "no other number of neighbors was tried"),
     ({"Mean confidence"}, "how sure rows are is not known"),
@@ -11,12 +15,12 @@ WANTED = (
 GOOD, FAIR, POOR = "good", "fair", "poor"
 
 
-def tried(run):
+def tried(run: Run) -> bool:
     """Tell whether other numbers of neighbors, or refinements, were tried."""
     return len(getattr(run.model, "trials_", ())) > 1
 
 
-def signs(run, sure):
+def signs(run: Run, sure: Sureness | None) -> list[Sign]:
     """Return what speaks for the clusters and against them.
 
     Parameters
@@ -31,58 +35,73 @@ def signs(run, sure):
     list of dict
         For each sign its name, value, level and a sentence.
     """
-    model, found = run.model, []
-
-    def sign(name, value, level, text):
-        found.append({"name": name, "value": value, "level": level, "text": text})
-
-    asked = getattr(model, "n_clusters", None)
-    if asked not in (None, "auto", run.number):
-        text = f"{asked} clusters were asked for."
-        sign("Number of clusters", f"{run.number}", POOR, text)
     if run.number == run.labels.size > 1:
         text = "Every row is a cluster of its own: there is nothing to judge."
-        sign("Number of clusters", f"{run.number:,}", POOR, text)
-        return found
+        alone = _sign("Number of clusters", f"{run.number:,}", POOR, text)
+        return [*_count_signs(run), alone]
+    found = _count_signs(run)
     if run.number > 1 and tried(run):
-        value = model.stability_ + 0.0
-        level = GOOD if value >= 0.9 else FAIR if value >= 0.7 else POOR
-        text = {
-            GOOD: "Other numbers of neighbors give nearly the same clusters.",
-            FAIR: "Other numbers of neighbors move some rows.",
-            POOR: "Other numbers of neighbors give other clusters.",
-        }[level]
-        sign("Agreement over k", f"{value:.2f}", level, text)
+        found.append(_agreement_sign(run))
     if run.number > 1 and sure is not None:
-        value = float(sure.own.mean())
-        level = GOOD if value >= 0.9 else FAIR if value >= 0.75 else POOR
-        cut = f"{1 - value:.1%} of the weight of the neighbors was cut"
-        text = {
-            GOOD: f"Rows have nearly all their neighbors in their cluster: {cut}.",
-            FAIR: f"Many rows have neighbors in other clusters: {cut}.",
-            POOR: f"Rows have many of their neighbors in other clusters: {cut}.",
-        }[level]
-        sign("Mean confidence", f"{value:.2f}", level, text)
-        _gap(run, sure, sign)
-    forced = [h for h in getattr(model, "history_", ()) if h.get("action") == "cut"]
+        found += [_confidence_sign(sure), *_gap_signs(run, sure)]
+    history = getattr(run.model, "history_", ())
+    forced = [record for record in history if record.get("action") == "cut"]
     if forced:
         text = (
             "Some clusters had to be cut out of a connected graph to reach the number."
         )
-        sign("Forced cuts", f"{len(forced)}", POOR, text)
+        found.append(_sign("Forced cuts", f"{len(forced)}", POOR, text))
     return found
 
 
-def _gap(run, sure, sign):
+def _sign(name: str, value: str, level: str, text: str) -> Sign:
+    """Return what speaks for the clusters, or against them."""
+    return {"name": name, "value": value, "level": level, "text": text}
+
+
+def _count_signs(run: Run) -> list[Sign]:
+    """Tell whether as many clusters came out as were asked for."""
+    asked = getattr(run.model, "n_clusters", None)
+    if asked in (None, "auto", run.number):
+        return []
+    text = f"{asked} clusters were asked for."
+    return [_sign("Number of clusters", f"{run.number}", POOR, text)]
+
+
+def _agreement_sign(run: Run) -> Sign:
+    """Tell whether other numbers of neighbors give the same clusters."""
+    value = run.model.stability_ + 0.0
+    level = GOOD if value >= 0.9 else FAIR if value >= 0.7 else POOR
+    text = {
+        GOOD: "Other numbers of neighbors give nearly the same clusters.",
+        FAIR: "Other numbers of neighbors move some rows.",
+        POOR: "Other numbers of neighbors give other clusters.",
+    }[level]
+    return _sign("Agreement over k", f"{value:.2f}", level, text)
+
+
+def _confidence_sign(sure: Sureness) -> Sign:
+    """Tell whether rows have their neighbors in their own cluster."""
+    value = float(sure.own.mean())
+    level = GOOD if value >= 0.9 else FAIR if value >= 0.75 else POOR
+    cut = f"{1 - value:.1%} of the weight of the neighbors was cut"
+    text = {
+        GOOD: f"Rows have nearly all their neighbors in their cluster: {cut}.",
+        FAIR: f"Many rows have neighbors in other clusters: {cut}.",
+        POOR: f"Rows have many of their neighbors in other clusters: {cut}.",
+    }[level]
+    return _sign("Mean confidence", f"{value:.2f}", level, text)
+
+
+def _gap_signs(run: Run, sure: Sureness) -> list[Sign]:
     """Tell whether the borders run through sparse regions."""
     border = float((sure.own < BORDER).mean())
     if border < 0.02:
         text = "Hardly any row lies between clusters."
-        sign("Rows at borders", f"{border:.1%}", GOOD, text)
-        return
+        return [_sign("Rows at borders", f"{border:.1%}", GOOD, text)]
     ratio = valley(run.model, run.X, sure)
     if ratio is None:
-        return
+        return []
     level = GOOD if ratio >= 1.2 else FAIR if ratio >= 1.05 else POOR
     text = {
         GOOD: "It is sparser at the borders than inside the clusters: there are gaps.",
@@ -90,10 +109,10 @@ def _gap(run, sure, sign):
         POOR: "The borders run through regions as dense as the clusters: there are no "
         "gaps, and the cuts could have been made elsewhere.",
     }[level]
-    sign("Spacing at borders", f"{ratio:.2f} times", level, text)
+    return [_sign("Spacing at borders", f"{ratio:.2f} times", level, text)]
 
 
-def verdict(found, labels=None):
+def verdict(found: list[Sign], labels: dict[str, Any] | None = None) -> tuple[str, str]:
     """Return a level and a sentence from the signs.
 
     Parameters
@@ -114,14 +133,14 @@ def verdict(found, labels=None):
     return level, text
 
 
-def _judged(found):
+def _judged(found: list[Sign]) -> tuple[str, str]:
     levels = [one["level"] for one in found]
     poor = [one["name"].lower() for one in found if one["level"] == POOR]
     if not levels:
         return FAIR, "There is nothing here to judge the clusters by."
     if len(poor) > 1 or "forced cuts" in poor or "number of clusters" in poor:
         return POOR, (
-            f"Do not trust these clusters: {_and(poor)} against them. "
+            f"Do not trust these clusters: {_speaking(poor)} against them. "
             "Another number of clusters, other columns or another scaling may fit "
             "better; or there are none."
         )
@@ -142,7 +161,7 @@ def _judged(found):
     return FAIR, "The clusters are fair: most rows are sure, some are not."
 
 
-def _and(names):
+def _speaking(names: list[str]) -> str:
     """Return names as a subject with its verb."""
     if len(names) == 1:
         return f"{names[0]} speaks"
