@@ -1,6 +1,7 @@
 """Sparse, symmetric, doubly stochastic graphs whose components are the clusters."""
 
 from importlib import import_module
+from typing import Any
 
 from bistochastic.api import (
     entropic_plan,
@@ -57,12 +58,12 @@ ESTIMATORS = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import an estimator, and scikit-learn with it, when it is first asked for."""
     if name in ESTIMATORS:
         return getattr(import_module(ESTIMATORS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(globals().keys() | ESTIMATORS)

@@ -165,7 +165,7 @@ def _scaled(
                 method=scaling.method,
                 tol=scaling.tol,
                 max_iter=scaling.max_iter,
-                unsupported=scaling.unsupported,
+                unsupported=str(scaling.unsupported),
             )
         except SupportError as error:
             raise InputError(_unsupported(path, error.report)) from None

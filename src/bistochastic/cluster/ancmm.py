@@ -1,5 +1,6 @@
 """ANCMM: doubly stochastic adaptive neighbors clustering, and its parameters."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -251,20 +252,20 @@ class ANCMM(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
-        n_neighbors: Any = "auto",
-        min_cluster_size: Any = "auto",
-        alpha: Any = "mean",
-        candidates: Any = "auto",
+        n_neighbors: int | str = "auto",
+        min_cluster_size: int | str = "auto",
+        alpha: float | str = "mean",
+        candidates: int | str | None = "auto",
         penalty: float | None = None,
-        refine: Any = "auto",
-        self_neighbor: bool = True,
+        refine: str | None = "auto",
+        self_neighbor: bool | str = True,
         graph_update: str = "marcus",
         scaling: str = "auto",
         exact: bool = True,
-        metric: Any = "euclidean",
-        neighbors: Any = "auto",
+        metric: str | Callable[..., float] = "euclidean",
+        neighbors: float | str = "auto",
         max_iter: int = 50,
         tol: float = 1e-08,
         n_jobs: int | None = None,

@@ -1,5 +1,6 @@
 """CAN: clustering with adaptive neighbors (Nie, Wang, Huang 2014)."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -127,11 +128,11 @@ class CAN(RankConstrained):
         n_clusters: int = 8,
         *,
         n_neighbors: int = 15,
-        alpha: Any = "mean",
+        alpha: float | str = "mean",
         candidates: str = "local",
         penalty: float | None = None,
         strict: bool = False,
-        metric: Any = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         max_iter: int = 31,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -163,7 +164,7 @@ class CAN(RankConstrained):
         place: Place,
         X: Any,
         c: int,
-        candidates: Any = "auto",
+        candidates: int | str | None = "auto",
         own: int = 0,
         ordered: bool = True,
     ) -> Any:

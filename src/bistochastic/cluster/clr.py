@@ -1,5 +1,6 @@
 """CLR: the constrained Laplacian rank (Nie, Wang, Jordan, Huang 2016)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -136,14 +137,14 @@ class CLR(RankConstrained):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         n_neighbors: int = 5,
         norm: str = "l2",
         candidates: str = "local",
         penalty: float = 0.1,
         strict: bool = False,
-        metric: Any = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         max_iter: int = 31,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -1,5 +1,6 @@
 """DSDC: doubly stochastic distances, a sphere and k-means (He, Zhang 2023)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class DSDC(Embedded):
         n_clusters: int = 8,
         *,
         embedding: str = "auto",
-        metric: Any = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         n_init: int = 1,
         tol: float = 1e-08,
         random_state: Any = None,

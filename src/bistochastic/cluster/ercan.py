@@ -1,5 +1,6 @@
 """ERCAN: adaptive neighbors with an entropy (Wang, Ma, Nie, Li 2022)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -146,7 +147,7 @@ class ERCAN(RankConstrained):
         penalty: float | None = None,
         rate: float = 2.0,
         strict: bool = False,
-        metric: Any = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         max_iter: int = 41,
         n_jobs: int | None = None,
         random_state: Any = None,

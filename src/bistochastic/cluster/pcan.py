@@ -127,7 +127,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         *,
         n_components: int | None = None,
         n_neighbors: int = 15,
-        alpha: Any = "mean",
+        alpha: float | str = "mean",
         candidates: str = "global",
         penalty: float | None = None,
         strict: bool = False,
