@@ -10,13 +10,11 @@ from array_api_compat import array_namespace
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError, check_choice
 from bistochastic.core.parameters import (
-    ASSIGNMENT,
     check_limits,
     checked_marginals,
     checked_omega,
     positive,
 )
-from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.places.matrices import Wanted, hold
@@ -27,10 +25,9 @@ from bistochastic.scaling.frobenius import ProjectionResult
 from bistochastic.scaling.marcus import LIMITS, MarcusResult, marcus
 from bistochastic.scaling.support import SupportReport
 from bistochastic.scaling.transport import TransportResult
-from bistochastic.solvable import Solvable, warn
+from bistochastic.solvable import Solvable, logarithms, warn
 
 FARTHEST = {32: 1e15, 64: 1e120}  # where a start may lie; any start will do
-LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
 CURES = ("raise", "prune", "regularize")
 
 
@@ -288,7 +285,7 @@ def entropic_plan(
     m, equal = checked_marginals(marginals, held.graph.n)
     ready = scalable(held.graph, unsupported, equal_marginals=equal, limit=True)
     part = Solvable(held, ready)
-    scores = _logarithms(part.core, omega)
+    scores = logarithms(part.core, omega)
     tol = part.tolerance(tol)
     sums = m if equal else part.core.vector(m[part.rows])
     done = transport.plan(scores, omega, sums, tol=tol, max_iter=max_iter)
@@ -319,18 +316,6 @@ def entropic_plan(
     if not result.converged:
         warn(result, equal, " Or lower omega.")
     return result
-
-
-def _logarithms(S: Graph, omega: float) -> Scores:
-    """Return log S, if omega leaves it digits."""
-    scores = S.log()
-    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
-    if omega * farthest > LARGEST_EXPONENT:
-        raise InputError(
-            f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
-            f"no digits of the plan would be right. {ASSIGNMENT}"
-        )
-    return scores
 
 
 @quietly

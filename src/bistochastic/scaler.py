@@ -242,14 +242,7 @@ class DoublyStochasticScaler(
         self.n_iter_ = result.n_iter
         pruned = function is marcus_mapping and result.support.kind == "partial"
         if self.unsupported == "prune" and (pruned or self.dropped_.size):
-            warnings.warn(
-                f"With S for K: {result.support} Left zero: "
-                f"{several(self.dropped_.size, 'row')} and "
-                f"{several(result.support.unsupported[0].size, 'entry', 'entries')}. "
-                'unsupported="raise" makes this an error.',
-                UserWarning,
-                stacklevel=4,  # past the decorator
-            )
+            _warn(result)
         return result
 
     def _check(self) -> None:
@@ -324,3 +317,15 @@ class DoublyStochasticScaler(
         tags.input_tags.positive_only = self.normalization not in SIGNED
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _warn(result: Any) -> None:
+    """Tell the caller of `fit` what was left out."""
+    entries = several(result.support.unsupported[0].size, "entry", "entries")
+    warnings.warn(
+        f"With S for K: {result.support} Left zero: "
+        f"{several(result.dropped.size, 'row')} and {entries}. "
+        'unsupported="raise" makes this an error.',
+        UserWarning,
+        stacklevel=5,  # past the decorator
+    )

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from bistochastic.core.arrays import on_cpu
+from bistochastic.core.errors import InputError
+from bistochastic.core.parameters import ASSIGNMENT
+from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.quiet import silent
 from bistochastic.core.run import Run, Status
 from bistochastic.places import is_collection
@@ -15,6 +18,7 @@ from bistochastic.places.matrices import Held, Wanted, hold
 from bistochastic.scaling.feasibility import Scalable
 from bistochastic.scaling.residual import worst
 
+LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
 TOLERANCE = {32: 1e-5, 64: 1e-10}  # default errors of row sums, by bits of the numbers
 
 
@@ -89,6 +93,31 @@ class Solvable:
         if done.status is Status.CONVERGED and not residual <= tol:
             return Status.STALLED, residual
         return done.status, residual
+
+
+def logarithms(S: Graph, omega: float) -> Scores:
+    """Return log S, if omega leaves it digits.
+
+    Parameters
+    ----------
+    S : Graph
+        Weights.
+    omega : float
+        What the logarithms are to be multiplied by.
+
+    Returns
+    -------
+    Scores
+        The logarithms.
+    """
+    scores = S.log()
+    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
+    if omega * farthest > LARGEST_EXPONENT:
+        raise InputError(
+            f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "
+            f"no digits of the plan would be right. {ASSIGNMENT}"
+        )
+    return scores
 
 
 def warn(result: Any, equal: bool = True, advice: str = "") -> None:

@@ -296,8 +296,8 @@ def _neighbors(k: int, most: Any, n: int, available: Any, row: Any, loops: bool)
 
 
 def _check_distinct(costs: Any, c: int, loops: bool) -> None:
-    twins = costs.reduce(_zeros) > loops
-    if c > costs.n - int(array_namespace(twins).sum(twins)):
+    twins = np.count_nonzero(on_cpu(costs.reduce(_zeros)) > loops)
+    if c > costs.n - twins:
         number = distinct(costs)
         if c > number:
             raise InputError(
@@ -308,7 +308,8 @@ def _check_distinct(costs: Any, c: int, loops: bool) -> None:
 
 def _zeros(m: Any) -> Any:
     """Count the candidates of each row that cost nothing."""
-    return array_namespace(m).sum(m == 0, axis=1)
+    xp = array_namespace(m)
+    return xp.sum(xp.astype(m == 0, m.dtype), axis=1)
 
 
 def _alpha(costs: Any, k: int, alpha: Any, c: int) -> Any:

@@ -190,8 +190,8 @@ def left_there(graph: Any, found: Any, points: Any, order: Any) -> Any:
     spot = slice(None) if order is None else inverse(order)
     return {
         "affinity_matrix_": lambda: (S if order is None else S.part(spot)).entries(0.0),
-        "scaling_": lambda: on_cpu(u[spot]),
-        "embedding_": lambda: on_cpu(F[spot]),
+        "scaling_": lambda: on_cpu(u)[spot],
+        "embedding_": lambda: on_cpu(F)[spot],
         "_points": lambda: (
             points and (points if order is None else points.at(spot)).host()
         ),

@@ -186,27 +186,9 @@ def nearest_to(
     costs : array of shape (n_new, m)
         Their squared distances.
     """
-    from sklearn.neighbors import NearestNeighbors
-
-    X, metric = points.X, points.metric
-    by_coordinates = metric in SQUARED
+    X, by_coordinates = points.X, points.metric in SQUARED
     width = min(m + 1, X.shape[0])  # one more, to see whether the last is tied
-    if by_coordinates and not is_sparse(X) and X.shape[1] <= FLAT and not brute:
-        threads = workers(-1 if n_jobs is None else n_jobs)
-        distances, columns = _by_tree(X, Y, width, threads)
-        _in_range(distances, points)
-    else:
-        if n_jobs is not None and abs(X).max() > LARGE:
-            n_jobs = 1  # NumPy would warn in other threads, whatever is set in this one
-        search = NearestNeighbors(
-            n_neighbors=width,
-            metric="euclidean" if by_coordinates else metric,
-            algorithm="brute"
-            if brute or callable(metric)
-            else "auto",  # or by triangles
-            n_jobs=None if n_jobs is None else workers(n_jobs),
-        ).fit(X)
-        distances, columns = search.kneighbors(Y)
+    distances, columns = _searched(points, Y, width, n_jobs, brute)
     lost = np.zeros(Y.shape[0], dtype=bool)
     if by_coordinates:  # again by differences: the search loses digits
         rows = np.repeat(np.arange(Y.shape[0]), width)
@@ -227,6 +209,29 @@ def nearest_to(
         columns[again], costs[again] = _one_by_one(points, Y[again], m)
     kind = np.int32 if X.shape[0] < 2**31 else np.int64
     return columns.astype(kind), _in_range(costs, points)
+
+
+def _searched(
+    points: Any, Y: Any, width: int, n_jobs: int | None, brute: bool
+) -> tuple[Any, Any]:
+    """Return the distances and numbers of nearest points, as a search finds them."""
+    from sklearn.neighbors import NearestNeighbors
+
+    X, metric = points.X, points.metric
+    by_coordinates = metric in SQUARED
+    if by_coordinates and not is_sparse(X) and X.shape[1] <= FLAT and not brute:
+        threads = workers(-1 if n_jobs is None else n_jobs)
+        distances, columns = _by_tree(X, Y, width, threads)
+        return _in_range(distances, points), columns
+    if n_jobs is not None and abs(X).max() > LARGE:
+        n_jobs = 1  # NumPy would warn in other threads, whatever is set in this one
+    search = NearestNeighbors(
+        n_neighbors=width,
+        metric="euclidean" if by_coordinates else metric,
+        algorithm="brute" if brute or callable(metric) else "auto",  # or by triangles
+        n_jobs=None if n_jobs is None else workers(n_jobs),
+    )
+    return search.fit(X).kneighbors(Y)
 
 
 def _by_tree(X: Any, Y: Any, width: Any, threads: Any) -> Any:

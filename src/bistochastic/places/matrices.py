@@ -190,6 +190,12 @@ def _hold_tensor(S: Any, wanted: Any) -> Any:
             f"{name} is a tensor of layout {S.layout}; dense and CSR tensors can be "
             f"used. Convert it with {name}.to_sparse_csr()."
         )
+    return _hold_csr_tensor(S, wanted)
+
+
+def _hold_csr_tensor(S: Any, wanted: Any) -> Any:
+    import torch
+
     from bistochastic.places.torch_device.build import (
         canonical,
         from_scipy,
@@ -198,8 +204,8 @@ def _hold_tensor(S: Any, wanted: Any) -> Any:
     )
     from bistochastic.places.torch_device.csr import TorchCsr
 
-    _check_shape(S.shape, name)
-    bits = _bits(S.dtype, array_namespace(S), name)
+    _check_shape(S.shape, wanted.name)
+    bits = _bits(S.dtype, array_namespace(S), wanted.name)
     dtype = torch.float32 if bits == 32 else torch.float64
     index = S.crow_indices().dtype
     S = S.to(torch.float64)

@@ -109,14 +109,8 @@ def approximate_tables(
     rng = np.random.default_rng(SEED)
     rows = np.sort(rng.choice(data.n, min(data.n, SAMPLED), replace=False))
     some = tasks("stack", _stacked, picked_rows(tasks, points, data.sizes, rows))
-    table = tasks("blank", _unknown, some, m + 1)
-    for b in full:
-        answer = tasks(
-            f"brute {b}", _brute, points[b], int(data.starts[b]), some, m + 1
-        )
-        table = tasks(f"merge {b}", merged_with, table, answer)
     asked = tasks("asking", _held, some, points[full[0]])
-    Y, (true, costs) = tasks.gather([some, table])
+    Y, (true, costs) = tasks.gather([some, _true(data, some, m)])
     last = costs[:, -1]
     farthest = last[last > 0] ** 0.5
     single = farthest.min(initial=np.inf) > DIGITS * top
@@ -148,6 +142,17 @@ def approximate_tables(
         probes = min(math.ceil(FARTHER * probes), int(starts[-1]))
     asking = {a: points[a] for a in full}
     return _probed(data, asking, lists, centers, starts, probes, m), share
+
+
+def _true(data: PointBlocks, some: "Future", m: int) -> "Future":
+    """Find the nearest of a sample, compared with all points."""
+    tasks = data.tasks
+    table = tasks("blank", _unknown, some, m + 1)
+    for b in data.full:
+        given = data.points[b], int(data.starts[b]), some, m + 1
+        answer = tasks(f"brute {b}", _brute, *given)
+        table = tasks(f"merge {b}", merged_with, table, answer)
+    return table
 
 
 def _stacked(rows: list[np.ndarray]) -> np.ndarray:
