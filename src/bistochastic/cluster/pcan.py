@@ -254,12 +254,11 @@ class Projected:
         self._place, self.n = place, X.shape[0]
         self._X = place.vectors(X)
         xp = array_namespace(self._X)
-        centered = self._X - xp.sum(self._X, axis=0) / self.n
-        Q, R = xp.linalg.qr(centered)
-        U, s, V = np.linalg.svd(on_cpu(R), full_matrices=False)
+        centered = self._X - xp.mean(self._X, axis=0)
+        U, s, V = xp.linalg.svd(centered, full_matrices=False)
+        s, V = on_cpu(s), on_cpu(V)
         rank = max(1, int(np.sum(s > RANK * s[0])))
-        self._U = Q @ _beside(U[:, :rank], self._X)
-        self._V, self._s = V[:rank].T, s[:rank]
+        self._U, self._V, self._s = U[:, :rank], V[:rank].T, s[:rank].copy()
         self._s[self._s == 0] = 1.0  # all points are the same
         self._wanted = min(wanted, rank)
         self._nearest = nearest
@@ -305,10 +304,8 @@ class Projected:
             Columns of unit length.
         """
         degree = S.apply(S.ones())
-        s = np.ones_like(self._s) if scaled else self._s
-        Z = self._U
+        Z = self._U if scaled else self._U * _beside(self._s, self._U)
         M = on_cpu(Z.T @ (degree[:, None] * Z - S.apply(Z)))
-        M = s[:, None] * M * s[None, :]
         _, Q = eigh((M + M.T) / 2, subset_by_index=[0, self._wanted - 1])
         W = self._V @ (Q / self._s[:, None] if scaled else Q)
         W = W / np.sqrt(np.sum(W * W, axis=0))

@@ -87,6 +87,12 @@ class _Linalg:
         blocks = layout.each("qr", _first_times, both, some)
         return Spread.held(layout, blocks, X.tail, X.dtype), R
 
+    def svd(self, X: Spread, full_matrices: bool = False) -> Any:
+        """Return singular values and vectors of a block of few columns."""
+        Q, R = self.qr(X)
+        U, s, V = np.linalg.svd(R, full_matrices=full_matrices)
+        return Q @ U, s, V
+
 
 def _qr(block: np.ndarray) -> Any:
     return np.linalg.qr(block)
@@ -127,6 +133,10 @@ class Namespace:
     def sum(self, x: Any, axis: int | None = None, keepdims: Any = False) -> Any:
         """Return the sum of all, of columns, or of each row."""
         return self._reduced(x, axis, keepdims, np.sum, _total, _sum_of, sum)
+
+    def mean(self, x: Any, axis: int) -> Any:
+        """Return the means of columns."""
+        return self.sum(x, axis=axis) / x.shape[axis]
 
     def max(self, x: Any, axis: int | None = None, keepdims: Any = False) -> Any:
         """Return the largest of all, of columns, or of each row."""
