@@ -13,7 +13,6 @@ from bistochastic.core.parameters import ASSIGNMENT
 from bistochastic.core.protocols import Graph, Scores
 from bistochastic.core.quiet import silent
 from bistochastic.core.run import Run, Status
-from bistochastic.places import is_collection
 from bistochastic.places.matrices import Held, Wanted, hold
 from bistochastic.scaling.feasibility import Scalable
 from bistochastic.scaling.residual import worst
@@ -85,7 +84,7 @@ class Solvable:
         Singles are made of doubles in the end, or summed up in singles on the way; so
         that is measured again. `m` are the marginals, those of all rows or one number.
         """
-        if self.held.bits == 64 or is_collection(matrix):
+        if self.held.bits == 64 or self.held.elsewhere:
             return done.status, done.residual
         given = hold(matrix, Wanted(signed=True, double=True)).graph
         sums = on_cpu(given.apply(given.ones()))[self.rows]

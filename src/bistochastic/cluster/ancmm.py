@@ -11,7 +11,6 @@ from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.graphs import LAZY
 from bistochastic.cluster.loop import penalized
 from bistochastic.cluster.trials import Trials, row_sums
-from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (
     PAIRS,
@@ -28,8 +27,6 @@ from bistochastic.core.protocols import Place
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
 from bistochastic.graph.objective import approximation
-from bistochastic.neighbors.choose import MANY
-from bistochastic.neighbors.points import SQUARED
 from bistochastic.places import place_of
 from bistochastic.places.host.host import Host
 from bistochastic.scaling.marcus import LIMITS
@@ -248,6 +245,7 @@ class ANCMM(GraphClusterer):
         "verbose": Count(0, True, False),
     }
 
+    singles = True
     scaling_, _spreads = Later(), Later()
 
     def __init__(
@@ -425,8 +423,7 @@ class ANCMM(GraphClusterer):
         if not np.allclose(row_sums(X), self._row_sums, rtol=SAME, atol=0.0):
             raise InputError("X is not the data of `fit`: its rows have other sums.")
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_together(self) -> None:
         if self.graph_update == "exact" and self.alpha == "row":
             raise InputError(
                 'graph_update="exact" solves the symmetric problem of Eq. (13), which '
@@ -437,11 +434,6 @@ class ANCMM(GraphClusterer):
                 f'alpha={self.alpha!r}: with metric="affinity" alpha is fixed, so that '
                 "the graph itself solves Eq. (14); only lambda matters. Leave it out."
             )
-
-    def _kinds(self, X: Any) -> Any:
-        shape = getattr(X, "shape", (0,))
-        many = self.metric in SQUARED[:3] and not is_sparse(X) and shape[0] >= MANY
-        return (np.float64, np.float32) if many else np.float64
 
     def _learn(self, X: Any, place: Place) -> Any:
         return Trials(self, place, Watch(self, X)).learned(X)

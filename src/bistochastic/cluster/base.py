@@ -10,11 +10,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from bistochastic.cluster.validation import validated
 from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import InputError, listed, several
-from bistochastic.core.parameters import PAIRS, canonical, unmasked
+from bistochastic.core.parameters import PAIRS
 from bistochastic.core.protocols import Place
 from bistochastic.core.quiet import quietly
 from bistochastic.core.threads import one_blas_thread, safely
@@ -71,6 +72,8 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     the data the fitted attributes and a list of warnings.
     """
 
+    singles = False  # whether very many points may stay singles
+
     @with_callbacks
     @quietly
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -93,11 +96,11 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             self.__dict__.pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         place, names = self._place_of(X), getattr(X, "columns", None)
-        data = place.checked(X, partial(self._validated, reset=True), self.metric)
+        data = place.checked(X, partial(validated, self, reset=True), self.metric)
         self._note_columns(data, names)
         jobs = getattr(self, "n_jobs", None)
         with safely(), one_blas_thread(), using(jobs, data.shape[0]):
-            learned, remarks = place.guarded(lambda: self._learn(data, place))
+            learned, remarks = place.guarded(partial(self._learn, data, place))
         learned["labels_"] = place.labels(learned["labels_"])
         self.__dict__.update(learned)
         for category, remark in remarks:
@@ -115,36 +118,6 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if named and not hasattr(self, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _validated(self, X: Any, reset: bool) -> Any:
-        X = unmasked(X)
-        square = self.metric in PAIRS and reset
-        if square and hasattr(X, "columns") and not X.index.equals(X.columns):
-            raise InputError(
-                "The index and the columns of the data frame differ, but row i and "
-                "column i must stand for the same point. If they do, pass X.to_numpy()."
-            )
-        kinds = self._kinds(X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
-        X = canonical(X)
-        if self.metric in PAIRS and reset and X.shape[0] != X.shape[1]:
-            raise InputError(
-                f"X has shape {X.shape}; metric={self.metric!r} needs a square matrix, "
-                "one row and one column for each point."
-            )
-        if self.metric in PAIRS:
-            least = (X.data if is_sparse(X) else X).min(initial=0.0)
-            if least < 0:
-                what = "distances" if self.metric == "precomputed" else "affinities"
-                raise InputError(
-                    f"Negative values in data: with metric={self.metric!r} X holds "
-                    f"{what}, which are not negative, but one is {least:.6g}."
-                )
-        return X
-
-    def _kinds(self, X: Any) -> Any:
-        """Return the types of numbers that X may keep."""
-        return np.float64
-
     def _check_all_pairs(self, X: Any) -> None:
         """Refuse a table of neighbors where all distances are needed."""
         if is_sparse(X) and self.metric == "precomputed":
@@ -154,9 +127,13 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _check(self) -> None:
-        """Look at each parameter on its own."""
+        """Look at each parameter on its own, then at all of them."""
         for name, check in self._limits.items():
             check(name, getattr(self, name))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Look at parameters that depend on one another."""
 
     def __getstate__(self) -> Any:
         """Return what is pickled or saved; what was left for later is made now."""
@@ -191,9 +168,10 @@ class GraphClusterer(Clusterer):
         """Return the place of a fit: the device, or where X lies."""
         return place_of(X, self.device, single=self.precision == "single")
 
-    def _validated(self, X: Any, reset: bool) -> Any:
-        X = super()._validated(on_host(X), reset)
-        points = None if reset else getattr(self, "_points", None)
+    def _validated(self, X: Any) -> Any:
+        """Return other data than those of `fit`, stored as these are."""
+        X = validated(self, on_host(X), reset=False)
+        points = getattr(self, "_points", None)
         return X if points is None else points.stored(X)
 
     @quietly
@@ -232,7 +210,7 @@ class GraphClusterer(Clusterer):
             Rows that sum to one.
         """
         check_is_fitted(self, "labels_")
-        X = self._validated(X, reset=False)
+        X = self._validated(X)
         if self.metric == "affinity":
             return self._shares(X)
         labels = on_cpu(self.labels_)
@@ -257,7 +235,7 @@ class GraphClusterer(Clusterer):
     def _same(self, X: Any) -> Any:
         """Check and return the data of `fit`."""
         check_is_fitted(self, "labels_")
-        X = self._validated(X, reset=False)
+        X = self._validated(X)
         n = self.labels_.shape[0]
         if X.shape[0] != n:
             raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.cluster.graphs import unmapped
-from bistochastic.cluster.problem import farthest, of_data
+from bistochastic.cluster.problem import of_data
 from bistochastic.cluster.rank_constrained import RankConstrained
 from bistochastic.core.arrays import on_cpu
 from bistochastic.core.errors import InputError
@@ -24,6 +24,7 @@ from bistochastic.core.parameters import (
 )
 from bistochastic.core.protocols import Place
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
+from bistochastic.graph.simplex import farthest
 
 ETA = 1.05  # of the published demonstration with ten neighbors
 
@@ -168,8 +169,7 @@ class ERCAN(RankConstrained):
         self.device = device
         self.verbose = verbose
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_together(self) -> None:
         if self.eta is not None and self.gamma is not None:
             raise InputError("Give eta or gamma, not both: eta sets gamma.")
         if not self.rate > 1:

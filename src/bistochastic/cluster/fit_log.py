@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bistochastic.core.progress import Progress, tell
-from bistochastic.core.run import run
 
 
 @dataclass(eq=False)
@@ -64,37 +63,10 @@ class Watch:
             if stop:
                 return
 
-    def followed(
-        self, steps: Any, fitted: Callable[..., Any], max_iter: int
-    ) -> tuple[Any, Any]:
-        """Run to a step with the wanted number of components, or to the last.
-
-        Parameters
-        ----------
-        steps : iterator of (step, residual)
-            The algorithm.
-        fitted : callable
-            Makes the fitted attributes of a step.
-        max_iter : int
-            Most steps.
-
-        Returns
-        -------
-        step : Step
-            The first with the smallest residual.
-        history : list of dict
-            What is recorded of each step.
-        """
-        history: list[dict[str, Any]] = []
+    def next_part(self) -> None:
+        """Say that the next part begins."""
         self._part += 1
         tell(Progress(self._part, self._parts, 0, {}))
-        watched = self.over(steps, history, fitted)
-        done = run(watched, tol=0, max_iter=max_iter, patience=max_iter + 2)
-        numbers = [record["n_components"] for record in history]
-        for record in history:
-            record["kept"] = False
-        history[numbers.index(done.value.number)]["kept"] = True
-        return done.value, history
 
     def note(self, step: Any, history: Any) -> None:
         """Record a step as the one that is kept, and print it if that is wanted."""

@@ -1,6 +1,7 @@
 """How many clusters: rules on the first graph and on the partitions it gives."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from bistochastic.core.parameters import Count, unmasked
 from bistochastic.core.protocols import Graph
 from bistochastic.core.quiet import quietly
 from bistochastic.graph.components import components
-from bistochastic.places import is_collection
 from bistochastic.places.host.csr import Csr
 from bistochastic.spectrum.ky_fan import MEDIUM, ky_fan
 
@@ -135,7 +135,7 @@ def _sampled(X: Any) -> Any:
 
     All rows are checked, in tiles, so that X is never converted as a whole.
     """
-    frame = hasattr(X, "iloc") and not is_collection(X)
+    frame = hasattr(X, "iloc") and isinstance(X.shape[0], Integral)
     if not (frame or isinstance(X, np.ndarray)) or X.ndim != 2 or 0 in X.shape:
         X = check_array(X, dtype=np.float64)
     rows = X.iloc if hasattr(X, "iloc") else X

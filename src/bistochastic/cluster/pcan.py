@@ -173,7 +173,7 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         (150, 2)
         """
         check_is_fitted(self, "labels_")
-        return times(self._validated(X, reset=False), self.projection_)
+        return times(self._validated(X), self.projection_)
 
     def _problem(self, place: Place, X: Any, c: int) -> Any:
         nearest = self._nearest(place, X, c, ordered=False)
@@ -208,13 +208,13 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
     def _placed(self, X: Any) -> Any:
         return super()._placed(times(X, self.projection_))
 
-    def _validated(self, X: Any, reset: bool) -> Any:
-        if is_sparse(X):
-            raise InputTypeError(
-                "Sparse data was passed, but PCAN learns a projection of all columns: "
-                "pass X.toarray()."
-            )
-        return super()._validated(X, reset)
+    def _place_of(self, X: Any) -> Any:
+        _check_dense(X)
+        return super()._place_of(X)
+
+    def _validated(self, X: Any) -> Any:
+        _check_dense(X)
+        return super()._validated(X)
 
     @property
     def _n_features_out(self) -> Any:
@@ -224,6 +224,14 @@ class PCAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CAN):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
+
+
+def _check_dense(X: Any) -> None:
+    if is_sparse(X):
+        raise InputTypeError(
+            "Sparse data was passed, but PCAN learns a projection of all columns: "
+            "pass X.toarray()."
+        )
 
 
 class Projected:

@@ -14,7 +14,14 @@ from bistochastic.cluster.step import Learned
 from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Place
-from bistochastic.graph.simplex import largest_alpha, reach, relaxed, without_traces
+from bistochastic.graph.simplex import (
+    farthest,
+    free,
+    largest_alpha,
+    reach,
+    reach_of_rows,
+    relaxed_rows,
+)
 from bistochastic.places.given_pairs import (
     distinct,
     fewest,
@@ -84,8 +91,8 @@ class Problem:
     def weights(self, m: Any) -> Any:
         """Return the rows of the relaxed problem for costs m, Eqs. (14), (15)."""
         if np.ndim(self.alpha):
-            return m.weigh(_relaxed, self.alpha)
-        return m.weigh(partial(_relaxed, alpha=self.alpha))
+            return m.weigh(relaxed_rows, self.alpha)
+        return m.weigh(partial(relaxed_rows, alpha=self.alpha))
 
     def open_rows(self, m: Any, potential: Any = None) -> Any:
         """Count rows in which a candidate that was left out could have a weight.
@@ -96,7 +103,7 @@ class Problem:
             top = array_namespace(potential).max(potential)
             limit = 2.0 * self.alpha * (potential + top)
         elif np.ndim(self.alpha):
-            limit = m.reduce(lambda rows, a: reach(rows, a[:, None]), self.alpha)
+            limit = m.reduce(reach_of_rows, self.alpha)
         else:
             limit = m.reduce(partial(reach, alpha=self.alpha))
         return self.beyond(limit)
@@ -296,7 +303,7 @@ def _neighbors(k: int, most: Any, n: int, available: Any, row: Any, loops: bool)
 
 
 def _check_distinct(costs: Any, c: int, loops: bool) -> None:
-    twins = np.count_nonzero(on_cpu(costs.reduce(_zeros)) > loops)
+    twins = np.count_nonzero(on_cpu(costs.reduce(free)) > loops)
     if c > costs.n - twins:
         number = distinct(costs)
         if c > number:
@@ -304,12 +311,6 @@ def _check_distinct(costs: Any, c: int, loops: bool) -> None:
                 f"n_clusters={c}, but X has only {several(number, 'distinct row')}; "
                 "points at distance 0 cannot be told apart."
             )
-
-
-def _zeros(m: Any) -> Any:
-    """Count the candidates of each row that cost nothing."""
-    xp = array_namespace(m)
-    return xp.sum(xp.astype(m == 0, m.dtype), axis=1)
 
 
 def _alpha(costs: Any, k: int, alpha: Any, c: int) -> Any:
@@ -342,14 +343,3 @@ def _alpha(costs: Any, k: int, alpha: Any, c: int) -> Any:
     if alpha == "mean":
         return mean
     return costs.vector(np.where(proper, largest, mean))
-
-
-def _relaxed(m: Any, alpha: Any) -> Any:
-    """Solve rows of Eq. (14); alpha is a number or one for each row."""
-    return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
-
-
-def farthest(m: Any) -> Any:
-    """Return the largest finite cost of each row."""
-    xp = array_namespace(m)
-    return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)

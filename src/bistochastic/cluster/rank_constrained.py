@@ -8,6 +8,7 @@ import numpy as np
 from bistochastic.cluster.base import GraphClusterer, kept
 from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.fit_warnings import limits, missed, uneven, unsolved
+from bistochastic.cluster.follow import followed
 from bistochastic.cluster.loop import ancmm
 from bistochastic.cluster.penalty import Penalty
 from bistochastic.cluster.step import labels_of, left_there
@@ -62,7 +63,7 @@ class RankConstrained(GraphClusterer):
             steps = ((step, left if step.found else n) for step, left in steps)
         fitted = partial(self._fitted, place=place, problem=problem, c=c)
         watch.begin(int(self.max_iter))
-        step, history = watch.followed(steps, fitted, int(self.max_iter))
+        step, history = followed(watch, steps, fitted, int(self.max_iter))
         watch.end()
         learned = fitted(step) | {"history_": history, "n_iter_": len(history)}
         said = missed(self, c, step, history) + unsolved(history)

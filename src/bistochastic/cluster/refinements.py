@@ -5,10 +5,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from bistochastic.core.arrays import on_cpu
-from bistochastic.graph.refine import dimension, local_scales, nth_cost, triangles
+from bistochastic.graph.refine import (
+    dimension,
+    halved_by,
+    local_scales,
+    nth_cost,
+    rescaled,
+    triangles,
+)
 from bistochastic.graph.simplex import largest_alpha
 
 FLAT = 3.0  # intrinsic dimension up to which "auto" is "triangles"
@@ -73,11 +79,11 @@ def _locally_scaled(problem: Any, loops: bool) -> Any:
     """Measure costs by the scale around each point, and divide them by 2 alpha_i."""
     table = problem.all_costs.table(problem.k + 1)
     scales = local_scales(table.reduce(partial(nth_cost, loops=loops)))
-    costs = table.remade(_rescaled, scales)
+    costs = table.remade(rescaled, scales)
     alphas = on_cpu(costs.reduce(partial(largest_alpha, k=problem.k)))
     proper = alphas > 0
     alphas = np.where(proper, alphas, alphas[proper].mean() if proper.any() else 1.0)
-    costs = costs.weigh(lambda m, a: m / (2 * a[:, None]), costs.vector(alphas))
+    costs = costs.weigh(halved_by, costs.vector(alphas))
     return replace(
         problem,
         all_costs=costs,
@@ -85,12 +91,3 @@ def _locally_scaled(problem: Any, loops: bool) -> Any:
         alpha=0.5,
         unit=True,
     )
-
-
-def _rescaled(rows: Any, columns: Any, values: Any, scales: Any) -> Any:
-    """Divide costs by the scales of both ends, and put them in order again."""
-    xp = array_namespace(values)
-    values = values / scales[rows][:, None] / scales[columns]
-    order = xp.argsort(values, axis=1, stable=True)
-    values = xp.take_along_axis(values, order, axis=1)
-    return xp.take_along_axis(columns, order, axis=1), values

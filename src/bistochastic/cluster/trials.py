@@ -13,6 +13,7 @@ from bistochastic.cluster.base import kept
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
+from bistochastic.cluster.follow import followed
 from bistochastic.cluster.graphs import GraphMaker
 from bistochastic.cluster.loop import ancmm, penalized
 from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
@@ -196,7 +197,7 @@ class Trials:
         steps = self._steps(problem, maker, c)
         fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
         max_iter = 1 if model.exact and c == 1 else int(model.max_iter)
-        step, history = self.log.followed(steps, fitted, max_iter)
+        step, history = followed(self.log, steps, fitted, max_iter)
         if model.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, maker.scale):
                 F = penalized(step.found, problem.unit)

@@ -117,3 +117,17 @@ def dimension(m: Any, loops: bool) -> Any:
     ratios = xp.where(nearer, farthest, 1.0) / xp.where(nearer, m, 1.0)
     number = xp.sum(xp.astype(nearer, m.dtype), axis=1)
     return xp.sum(xp.log(ratios), axis=1) / xp.where(number > 0, 2 * number, xp.nan)
+
+
+def rescaled(rows: Any, columns: Any, values: Any, scales: Any) -> Any:
+    """Divide costs by the scales of both ends, and put them in order again."""
+    xp = array_namespace(values)
+    values = values / scales[rows][:, None] / scales[columns]
+    order = xp.argsort(values, axis=1, stable=True)
+    values = xp.take_along_axis(values, order, axis=1)
+    return xp.take_along_axis(columns, order, axis=1), values
+
+
+def halved_by(m: Any, alpha: Any) -> Any:
+    """Divide the costs of each row by twice its alpha."""
+    return m / (2 * alpha[:, None])

@@ -256,3 +256,38 @@ def first_weights(m: Any, k: int) -> Any:
         Weights.
     """
     return without_traces(k_nearest(m, k))
+
+
+def relaxed_rows(m: Any, alpha: Any) -> Any:
+    """Solve rows of Eq. (14), without what rounding left of zeros.
+
+    Parameters
+    ----------
+    m : array of shape (n_rows, n_candidates)
+        Costs.
+    alpha : float or array of shape (n_rows,)
+        Weight of the squared norm, for all rows or for each.
+
+    Returns
+    -------
+    array of shape (n_rows, n_candidates)
+        Weights.
+    """
+    return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
+
+
+def reach_of_rows(m: Any, alpha: Any) -> Any:
+    """Return the limit of costs of each row, by an alpha of each."""
+    return reach(m, alpha[:, None])
+
+
+def farthest(m: Any) -> Any:
+    """Return the largest finite cost of each row."""
+    xp = array_namespace(m)
+    return xp.max(xp.where(xp.isfinite(m), m, -xp.ones_like(m)), axis=1)
+
+
+def free(m: Any) -> Any:
+    """Count the candidates of each row that cost nothing."""
+    xp = array_namespace(m)
+    return xp.sum(xp.astype(m == 0, m.dtype), axis=1)

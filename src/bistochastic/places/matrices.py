@@ -66,6 +66,8 @@ class Held:
         The caller's S is the holder's times the square of `unit`.
     vector : callable
         Makes the caller's kind of vector out of the holder's.
+    elsewhere : bool
+        Whether the caller's matrix lies on other machines.
     """
 
     graph: Graph
@@ -73,6 +75,7 @@ class Held:
     bits: int
     unit: float
     vector: Callable[[Any], Any] = lambda v: v
+    elsewhere: bool = False
 
 
 def hold(S: Any, wanted: Any = DEFAULT) -> Any:
@@ -261,6 +264,7 @@ def _hold_distributed(S: Any, wanted: Any) -> Any:
         bits,
         unit,
         lambda v: given_back_vector(v, layout),
+        elsewhere=True,
     )
 
 
