@@ -124,6 +124,7 @@ def test_imbalanced(run, capsys):
     assert min(found) < 0.5
 
 
+@pytest.mark.thorough
 def test_million(run):
     made = run("million")
     assert made["n"] == 20_000
@@ -136,6 +137,7 @@ def test_pipeline(run):
     assert made["by_silhouette"] < made["by_agreement"]
 
 
+@pytest.mark.thorough
 def test_before_after(run):
     made = run("before_after")
     assert made["shares"][1] < made["shares"][0]
