@@ -1,4 +1,7 @@
-"""The examples run and show what their text says."""
+"""The examples run and show what their text says.
+
+The slow ones do so with --all; the gallery of the site runs them anyhow.
+"""
 
 import re
 import runpy
@@ -53,6 +56,7 @@ def test_contact_map(run, capsys):
     assert "SupportError" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_sparse_transport(run, capsys):
     made = run("sparse_transport")
     assert made["costs"] == sorted(made["costs"], reverse=True)
@@ -69,6 +73,7 @@ def test_clusters_are_the_components(run):
         assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
+@pytest.mark.thorough
 def test_image_segments(run, capsys):
     run("image_segments")
     assert capsys.readouterr().out.count("pieces") >= 4
@@ -102,6 +107,7 @@ def test_new_points(run):
     assert made["away"].tolist() == [True, True, True, True]
 
 
+@pytest.mark.thorough
 def test_choosing_c(run, capsys):
     run("choosing_c")
     said = capsys.readouterr().out
@@ -109,6 +115,7 @@ def test_choosing_c(run, capsys):
     assert re.search(r"blobs.*: 5 clusters, score 1.00", said)
 
 
+@pytest.mark.thorough
 def test_imbalanced(run, capsys):
     run("imbalanced")
     said = capsys.readouterr().out
@@ -117,6 +124,7 @@ def test_imbalanced(run, capsys):
     assert min(found) < 0.5
 
 
+@pytest.mark.thorough
 def test_million(run):
     made = run("million")
     assert made["n"] == 20_000
@@ -129,6 +137,7 @@ def test_pipeline(run):
     assert made["by_silhouette"] < made["by_agreement"]
 
 
+@pytest.mark.thorough
 def test_before_after(run):
     made = run("before_after")
     assert made["shares"][1] < made["shares"][0]

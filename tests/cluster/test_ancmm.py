@@ -426,7 +426,7 @@ def test_paper_survives_clone():
     assert model.scaling == "alternating"
 
 
-@pytest.mark.parametrize(("n", "most"), some([(8_000, 200), (20_000, 300)], 1))
+@pytest.mark.parametrize(("n", "most"), some([(6_000, 140), (20_000, 300)], 1))
 def test_twenty_thousand_points_stay_far_below_all_pairs(n, most):
     code = """
 import resource, sys

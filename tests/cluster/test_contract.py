@@ -81,6 +81,7 @@ def test_the_contract_of_scikit_learn_with_other_parameters(estimator, check):
     check(estimator)
 
 
+@pytest.mark.thorough
 def test_no_check_of_the_contract_skips_itself():
     """Those of the array API do, unless a variable is set before SciPy is loaded."""
     done = subprocess.run(

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from bistochastic import ANCMM, DSDC, DoublyStochasticSpectral
 from bistochastic.core.threads import OneThread, one_blas_thread
@@ -70,6 +70,7 @@ def test_a_forked_child_finds_nobody_inside(limit):
         assert not one._process.inside
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_the_last_to_leave_may_be_another_thread():
     with suppress(ImportError):
         import faiss  # noqa: F401  brings a BLAS whose threads are OpenMP's
@@ -91,6 +92,13 @@ def test_the_last_to_leave_may_be_another_thread():
     assert numbers() == before
 
 
+@pytest.fixture
+def two_threads():
+    """Let every BLAS have two threads, however many the environment gives it."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
 def numbers():
     return [
         library.num_threads
@@ -98,6 +106,7 @@ def numbers():
     ]
 
 
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize(
     "model",
     [

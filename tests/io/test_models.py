@@ -231,7 +231,7 @@ def test_a_changed_model_is_refused_or_works(tmp_path, kept, thorough):
     data, about, held = kept
     file, refused = tmp_path / "a.model", 0
     for what, attributes in tampering.tampered(
-        held["attributes"], random.Random(1), 0.08 if thorough else 0.03
+        held["attributes"], random.Random(1), 0.08 if thorough else 0.015
     ):
         tampering.written(file, about, held | {"attributes": attributes})
         try:
@@ -242,7 +242,7 @@ def test_a_changed_model_is_refused_or_works(tmp_path, kept, thorough):
             continue  # as: this is not the data of `fit`
         except Exception as error:
             raise AssertionError(f"{what}: {error!r}") from error
-    assert refused > 5
+    assert refused > (5 if thorough else 0)
 
 
 @pytest.mark.filterwarnings("ignore")

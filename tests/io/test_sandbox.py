@@ -12,6 +12,7 @@ import bistochastic
 import fuzz
 from bistochastic.core.errors import MissingError
 from bistochastic.io import sandbox
+from selection import some
 
 SOURCE = Path(bistochastic.__file__).parents[1]
 KINDS = {"mtx": "a.mtx", "mat": "b.mat", "h5ad": "a.h5ad", "cool": "a.cool"}
@@ -52,7 +53,7 @@ def known(tmp_path_factory):
     return fuzz.seeds(tmp_path_factory.mktemp("seeds"))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=some(KINDS, 1))
 def sample(request, tmp_path, known):
     """Return a kind of file, and a small one."""
     kind, name = request.param, KINDS[request.param]

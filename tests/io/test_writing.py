@@ -154,7 +154,7 @@ def test_killed_while_writing_at_any_moment(tmp_path, thorough):
     write_graph(file, csr_array(np.eye(3)))
     chance = random.Random(0)
     killed_inside = 0
-    for _ in range(10 if thorough else 3):
+    for _ in range(10 if thorough else 2):
         worker = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE
         )

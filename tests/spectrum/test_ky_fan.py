@@ -63,7 +63,7 @@ def test_a_graph_that_is_not_doubly_stochastic(hold, n, rng):
 
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("coupling", some([0.0, 1e-8, 1e-4, 1e-2], 2))
-@pytest.mark.parametrize("c", some([2, 20, 1], 2))
+@pytest.mark.parametrize("c", some([20, 2, 1], 1))
 def test_the_subspace_of_a_dense_solver(c, coupling, equal, rng):
     S = clusters(rng, sizes_of(c, 1500, equal, rng), coupling)
     graph = Csr(S)
