@@ -82,17 +82,7 @@ def neighbors_of(
     """
     n, d = points.X.shape
     dense = points.metric in SQUARED and not is_sparse(points.X)
-    if isinstance(how, str):
-        many = how == "auto" and dense and d > FLAT and n >= MANY
-        quick = n <= DEAR and available()
-        wanted = 1.0 if not many else RECALL if quick else LOWER
-    else:
-        wanted = float(how)
-        if not dense:
-            raise InputError(
-                f"neighbors={how}: an approximate search needs dense points and a "
-                'metric by coordinates; use neighbors="exact".'
-            )
+    wanted = wanted_recall(how, n, d, dense)
     if wanted == 1.0:
         return Found(*nearest(points, m, n_jobs=n_jobs))
     threads = 1 if forked() else workers(-1 if n_jobs is None else n_jobs)
@@ -102,6 +92,49 @@ def neighbors_of(
         full, _ = nearest_to(points, points.X[few], columns.shape[1] + 1, n_jobs=n_jobs)
         columns[few] = without_itself(full, few)
     return Found(*measured(points, columns, m), recall)
+
+
+def wanted_recall(
+    how: str | float,
+    n: int,
+    d: int,
+    coordinates: bool,
+    *,
+    dear: float = 0.0,
+    flat: int = FLAT,
+) -> float:
+    """Return the recall that a search has to reach, on every place.
+
+    Parameters
+    ----------
+    how : {"auto", "exact"} or float
+        What the caller asks for.
+    n, d : int
+        Number of points and of columns.
+    coordinates : bool
+        Whether points are dense and compared by coordinates; others are searched
+        exactly.
+    dear : float, default=0.0
+        The n^2 d from which on an exact search takes too long there.
+    flat : int, optional
+        Columns up to which it never does.
+
+    Returns
+    -------
+    float
+        1 for an exact search.
+    """
+    if not isinstance(how, str):
+        if not coordinates:
+            raise InputError(
+                f"neighbors={how}: an approximate search needs dense points and a "
+                'metric by coordinates; use neighbors="exact".'
+            )
+        return float(how)
+    many = coordinates and d > flat and n >= MANY and float(n) * n * d > dear
+    if how == "exact" or not many:
+        return 1.0
+    return RECALL if n <= DEAR and available() else LOWER
 
 
 def approximate(

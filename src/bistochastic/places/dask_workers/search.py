@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bistochastic.core.errors import InputError
 from bistochastic.neighbors.choose import (
-    DEAR,
-    LOWER,
-    MANY,
-    RECALL,
-)
-from bistochastic.neighbors.exact import (
-    FLAT,
-)
-from bistochastic.neighbors.inverted_file import (
-    available,
+    wanted_recall,
 )
 from bistochastic.neighbors.points import (
     SQUARED,
@@ -84,18 +74,7 @@ def neighbors(
     metric, d = tasks.gather([tasks("kind", _kind, points[first])])[0]
     data = PointBlocks(tasks, list(points), sizes, starts_of(sizes), metric, d)
     squared = metric in SQUARED
-    if isinstance(how, str):
-        many = how == "auto" and squared and d > FLAT and data.n >= MANY
-        many = many and float(data.n) ** 2 * d > dear
-        quick = data.n <= DEAR and available()
-        wanted = 1.0 if not many else RECALL if quick else LOWER
-    else:
-        wanted = float(how)
-        if not squared:
-            raise InputError(
-                f"neighbors={how}: an approximate search needs dense points and a "
-                'metric by coordinates; use neighbors="exact".'
-            )
+    wanted = wanted_recall(how, data.n, d, squared, dear=dear)
     if wanted == 1.0:
         tables, recall = exact_tables(data, m, squared), 1.0
     else:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from bistochastic.core.errors import InputError
+from bistochastic.neighbors.choose import wanted_recall
 from bistochastic.places.torch_device.cells import PARTS, SEED, SINGLE, Cells, divided
 from bistochastic.places.torch_device.measures import (
     BUDGET,
@@ -46,7 +47,6 @@ OVERFLOW = (
     "Divide the columns of X by a number first."
 )
 DEAR = 1e14  # n^2 d from which on an exact search is not the default
-LOWER = 0.95  # recall wanted by default then
 
 
 def neighbors(
@@ -83,10 +83,7 @@ def neighbors(
         every = torch.arange(n, device=X.device)
         columns, costs = all_pairs(X, every, m, budget)
         return columns.to(kind), _in_range(costs), 1.0
-    wanted = how
-    if isinstance(how, str):
-        dear = how == "auto" and float(n) * n * d > DEAR
-        wanted = LOWER if dear else 1.0
+    wanted = wanted_recall(how, n, d, True, dear=DEAR, flat=0)
     if float(X.abs().max()) > FARTHEST:
         raise InputError(OVERFLOW)
     search = _Search(X, divided(X), m, kernels, budget)
