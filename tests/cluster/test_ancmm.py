@@ -13,8 +13,7 @@ from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic.api import marcus_mapping, project_doubly_stochastic
-from bistochastic.cluster.ancmm import ANCMM
+from bistochastic import ANCMM, marcus_mapping, project_doubly_stochastic
 from bistochastic.cluster.candidates import of_points
 from bistochastic.cluster.loop import ancmm
 from bistochastic.cluster.penalty import Penalty

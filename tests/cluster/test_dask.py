@@ -9,11 +9,12 @@ import time
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic.cluster.ancmm import ANCMM
-from bistochastic.core.errors import ClusterError, InputError
+from bistochastic import ANCMM, CAN, CLR, ERCAN, PCAN, InputError
+from bistochastic.core.errors import ClusterError
 from bistochastic.core.progress import heard
 from bistochastic.io.models import load, save
 from bistochastic.spectrum import ky_fan
@@ -103,6 +104,33 @@ def test_more_blocks_than_workers(client):
     with dask.config.set({"bistochastic.blocks": "chunks"}):
         there = ANCMM(2, n_neighbors=8).fit(da.from_array(X, chunks=(sizes, 2)))
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CAN(3, n_neighbors=10),
+        CLR(3, n_neighbors=10, candidates="global"),
+        ERCAN(3, eta=0.1),
+        PCAN(3, n_neighbors=10, candidates="local"),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_with_the_rank_constraint_runs_on_workers(client, model):
+    X, _ = make_blobs(200, 4, centers=3, cluster_std=1.2, random_state=0)
+    here = clone(model).fit(X)
+    there = clone(model).fit(da.from_array(X, chunks=(90, 4)))
+    assert there.labels_.chunks == ((90, 90, 20),)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-9
+    assert there.n_features_in_ == 4
+
+
+def test_the_number_of_clusters_is_guessed_from_the_same_rows(client):
+    X, _ = make_blobs(150, centers=4, cluster_std=0.7, random_state=0)
+    there = ANCMM("auto").fit(da.from_array(X, chunks=(60, 2)))
+    assert there.n_clusters_ == ANCMM("auto").fit(X).n_clusters_
 
 
 def test_points_are_put_in_another_order_and_back(client, monkeypatch):

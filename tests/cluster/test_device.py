@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic import ANCMM, CAN, InputError
+from bistochastic import ANCMM, CAN, CLR, DSDC, ERCAN, PCAN, InputError
 from bistochastic.core.errors import DeviceMemoryError, MissingError
 from selection import some
 
@@ -102,8 +102,7 @@ def test_tensors_give_tensors(device):
 
 
 def test_results_stay_until_they_are_asked_for(device, tmp_path):
-    from bistochastic.datasets.load import load
-    from bistochastic.io.models import save
+    from bistochastic.io import load, save
 
     X, c = SETS["wine"]
     model = ANCMM(c, device=device)
@@ -279,11 +278,36 @@ def test_the_distance_to_the_exact_solution_in_singles(device):
 
 
 @pytest.mark.gpu
-def test_only_ancmm_runs_on_devices():
+def test_methods_by_k_means_do_not_run_on_devices():
     if not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
     with pytest.raises(InputError, match=r"pass X\.cpu"):
-        CAN(3).fit(torch.asarray(load_iris().data, device="cuda"))
+        DSDC(3).fit(torch.asarray(load_iris().data, device="cuda"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CAN(3, n_neighbors=10),
+        CAN(3, n_neighbors=10, candidates="global"),
+        CLR(3, n_neighbors=10),
+        CLR(3, n_neighbors=10, norm="l1", candidates="global"),
+        ERCAN(3, eta=0.1),
+        PCAN(3, n_neighbors=10),
+        PCAN(3, n_neighbors=10, candidates="local"),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_with_the_rank_constraint_has_the_labels_of_the_cpu(model, device):
+    X = minmax_scale(load_wine().data)
+    here = clone(model).fit(X)
+    there = clone(model).set_params(device=device).fit(X)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert abs(there.affinity_matrix_ - here.affinity_matrix_).max() < 1e-9
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+    tensor = torch.asarray(X, device=device)
+    assert clone(model).fit(tensor).labels_.device == tensor.device
 
 
 def test_out_of_memory_shrinks_tiles_and_then_says_so(monkeypatch):

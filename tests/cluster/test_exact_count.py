@@ -9,11 +9,9 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 
 import random_problems
-from bistochastic.adaptive import adaptive_neighbors_graph
-from bistochastic.cluster.ancmm import ANCMM
+from bistochastic import ANCMM, InputError, adaptive_neighbors_graph
 from bistochastic.cluster.exact_count import joined
 from bistochastic.cluster.penalty import Bracket
-from bistochastic.core.errors import InputError
 from bistochastic.places.host.csr import Csr
 from selection import some
 

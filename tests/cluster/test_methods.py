@@ -14,18 +14,21 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
-from bistochastic.adaptive import adaptive_neighbors_graph
-from bistochastic.cluster.ancmm import ANCMM
-from bistochastic.cluster.can import CAN
-from bistochastic.cluster.clr import CLR
-from bistochastic.cluster.dsdc import DSDC, from_gram, on_sphere
-from bistochastic.cluster.ercan import ERCAN
+from bistochastic import (
+    ANCMM,
+    CAN,
+    CLR,
+    DSDC,
+    ERCAN,
+    PCAN,
+    DoublyStochasticSpectral,
+    InputError,
+    adaptive_neighbors_graph,
+)
+from bistochastic.cluster.dsdc import from_gram, on_sphere
 from bistochastic.cluster.fit_log import Watch
 from bistochastic.cluster.graphs import GraphMaker
-from bistochastic.cluster.pcan import PCAN
-from bistochastic.cluster.spectral import DoublyStochasticSpectral
 from bistochastic.cluster.trials import Trials
-from bistochastic.core.errors import InputError
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
 from bistochastic.graph.simplex import simplex, weighted_simplex
 from bistochastic.metrics import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bistochastic.api import (
+from bistochastic import (
     entropic_plan,
     marcus_mapping,
     project_doubly_stochastic,

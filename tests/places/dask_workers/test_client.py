@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from bistochastic.api import (
+from bistochastic import (
+    ANCMM,
     entropic_plan,
     marcus_mapping,
     project_doubly_stochastic,
     support,
 )
-from bistochastic.cluster.ancmm import ANCMM
 from bistochastic.core.errors import ClusterError, InputError
 from conftest import local_cluster
 from matrices import sparse_symmetric

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array, issparse
 
-from bistochastic.api import (
+from bistochastic import (
+    ANCMM,
+    InputError,
     entropic_plan,
     marcus_mapping,
     project_doubly_stochastic,
     support,
 )
-from bistochastic.cluster.ancmm import ANCMM
-from bistochastic.core.errors import InputError, InputTypeError
+from bistochastic.core.errors import InputTypeError
 from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bistochastic.cluster.ancmm import ANCMM
-from bistochastic.core.errors import InputError
+from bistochastic import ANCMM, InputError
 from matrices import sparse_symmetric
 
 pytest.importorskip("distributed")

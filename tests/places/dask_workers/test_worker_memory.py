@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from bistochastic.cluster.ancmm import ANCMM
+from bistochastic import ANCMM
 
 pytest.importorskip("distributed")
 import dask.array as da
