@@ -18,7 +18,6 @@ from bistochastic.cluster.exact_count import Bracket, joined
 from bistochastic.places.host.csr import Csr
 from selection import some
 
-
 SEEDS = [*range(18, 45), *range(18)]  # the first nine have every kind, and are small
 
 
