@@ -54,11 +54,9 @@ pytestmark = [
 @_checked(
     ANCMM(),
     ANCMM(3, metric="precomputed"),
-    CAN(3, n_neighbors=5),
     CLR(3),
     DSDC(3),
     DoublyStochasticSpectral(3),
-    ERCAN(3, n_neighbors=5),
     PCAN(3, n_neighbors=5),
 )
 def test_the_contract_of_scikit_learn(estimator, check):
@@ -71,11 +69,13 @@ def test_the_contract_of_scikit_learn(estimator, check):
     ANCMM(3, graph_update="exact", refine=None),
     ANCMM(3, alpha="row", self_neighbor="lazy", refine="both"),
     ANCMM(3, metric="affinity"),
+    CAN(3, n_neighbors=5),
     CAN(3, n_neighbors=5, candidates="global"),
     CLR(3, norm="l1", metric="affinity"),
     DSDC(3, metric="precomputed"),
     DoublyStochasticSpectral(3, affinity="adaptive", n_neighbors=5),
     DoublyStochasticSpectral(3, affinity="precomputed"),
+    ERCAN(3, n_neighbors=5),
 )
 def test_the_contract_of_scikit_learn_with_other_parameters(estimator, check):
     check(estimator)

@@ -220,6 +220,7 @@ child.kill()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.thorough
 def test_a_forked_child_does_not_hang():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CHILD], capture_output=True, text=True
