@@ -257,7 +257,6 @@ def test_models_are_kept_with_what_they_left_on_workers(client, tmp_path):
         (np.ones(4), {}, "shape"),
         (np.ones((4, 2), dtype=complex), {}, "real numbers"),
         (np.eye(4), {"metric": "affinity"}, "matrix of one machine"),
-        (np.eye(4), {"n_clusters": "auto"}, "pass a number"),
         (np.ma.masked_less(np.eye(4), 0.5), {}, "are masked"),
         (csr_array(np.eye(4)), {}, "points are dense"),
         (np.eye(4), {"precision": "single"}, "are of doubles"),

@@ -298,6 +298,8 @@ class Trials:
             "_n_others": problem.k - (model.self_neighbor is True),
         }
         made = kept(self.place, made, left_there(graph, found, problem.points, order))
+        if self.place.lazy:  # nothing but results is left there
+            return made
         return shared(made, problem, maker, labels)
 
     def again(self, X: Any) -> Any:

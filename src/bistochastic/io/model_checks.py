@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError
@@ -198,6 +197,8 @@ def _points(value: Any, model: Any) -> bool:
     """Tell whether points can be searched as `predict` does."""
     if model.metric in PAIRS:
         return value is None
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
     if not isinstance(value, Points) or value.metric != model.metric:
         return False
     X, center = value.X, value.center
