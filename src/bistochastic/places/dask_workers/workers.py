@@ -145,8 +145,14 @@ class DaskWorkers:
         """Send costs that the caller has to the workers."""
         if isinstance(costs, BlockCosts):
             return costs
-        table = costs.table(costs.n).parts
-        return BlockCosts.of(self._layout, table[0].columns, table[0].values)
+        parts = costs.table(costs.n).parts
+        width = max(part.columns.shape[1] for part in parts)
+        columns = np.repeat(np.arange(costs.n)[:, None], width, axis=1)
+        values = np.full(columns.shape, np.inf)
+        for part in parts:
+            columns[part.rows, : part.columns.shape[1]] = part.columns
+            values[part.rows, : part.columns.shape[1]] = part.values
+        return BlockCosts.of(self._layout, columns, values)
 
     def graph(self, S: Any) -> Any:
         """Return the graph as it is: X holds points."""
