@@ -13,6 +13,8 @@ from bistochastic import (
     estimate_n_clusters,
 )
 from bistochastic.cluster import n_clusters as number
+from bistochastic.cluster.trials import Trials
+from bistochastic.places.host.host import Host
 from selection import some
 
 
@@ -54,7 +56,7 @@ def test_the_memory_for_the_number_grows_by_4_bytes_a_point(
     for n in (400, *sizes):  # the first time functions are compiled
         Z = np.tile(X, (max(1, n // len(X)), 1))[:n]
         if kind == "auto":
-            ask = partial(ANCMM("auto")._number, Z)
+            ask = partial(Trials(ANCMM("auto"), Host()).number, Z)
         else:
             Z = Z if kind is np.array else kind(Z, tmp_path)
             ask = partial(estimate_n_clusters, Z, rule="gap", max_clusters=4)

@@ -33,7 +33,11 @@ def test_an_import_loads_no_heavy_library():
 
 
 NEED_MORE = (  # torch or Dask; they have no examples
+    "torch_device.build",
+    "torch_device.cells",
+    "torch_device.components",
     "torch_device.csr",
+    "torch_device.measures",
     "torch_device.search",
     "torch_device.triton_kernels",
     "worker_device",

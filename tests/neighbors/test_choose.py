@@ -135,7 +135,7 @@ def test_neighbors_that_singles_cannot_tell_apart():
 
 
 def test_singles_stay_singles(monkeypatch, tmp_path):
-    monkeypatch.setattr("bistochastic.cluster.ancmm.MANY", 1000)
+    monkeypatch.setattr("bistochastic.cluster.validation.MANY", 1000)
     X, y = make_blobs(3000, 8, centers=6, cluster_std=2.0, random_state=0)
     X = X.astype(np.float32)
     np.save(tmp_path / "X.npy", X)
@@ -162,9 +162,9 @@ def test_threads_are_limited_and_given_back():
     seen = []
 
     class Asked(ANCMM):
-        def _learn(self, X):
+        def _learn(self, X, place):
             seen.append(get_num_threads())
-            return super()._learn(X)
+            return super()._learn(X, place)
 
     one = Asked(4, n_neighbors=15, n_jobs=1).fit(X)
     every = ANCMM(4, n_neighbors=15).fit(X)

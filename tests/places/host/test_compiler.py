@@ -13,10 +13,10 @@ import sys, warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
-    from bistochastic.places.host import kernels
-    print(kernels.__file__)
+    from bistochastic.places.host import kernels_rows
+    print(kernels_rows.__file__)
     ends, columns = np.array([0, 1, 2]), np.array([1, 0])
-    print(kernels.mirrored(ends, columns, np.ones(2)))
+    print(kernels_rows.mirrored(ends, columns, np.ones(2)))
 told = [str(w.message) for w in caught if "NUMBA_CACHE_DIR" in str(w.message)]
 print(len(told))
 """
