@@ -10,6 +10,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from bistochastic import ANCMM, DSDC, DoublyStochasticSpectral
+from bistochastic.cluster.trials import Trials
 from bistochastic.core.threads import OneThread, one_blas_thread
 
 
@@ -139,3 +140,22 @@ def _fitted(model, X):
     model = type(model)(**model.get_params()).fit(X)
     S = getattr(model, "affinity_matrix_", model.embedding_)
     return model.labels_, S.toarray() if hasattr(S, "toarray") else S
+
+
+def test_methods_of_a_fitted_model_compute_in_one_thread_of_blas(monkeypatch):
+    """Others that limit it meanwhile would change the last digits."""
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    X[::2] += 4
+    model = ANCMM(2, n_neighbors=8).fit(X)
+    monkeypatch.delitem(model._later, "_spreads")  # as after a file
+    seen = []
+    again = Trials.again
+
+    def noted(self, X):
+        seen.append(set(numbers()))
+        return again(self, X)
+
+    monkeypatch.setattr(Trials, "again", noted)
+    model.approximation(X)
+    model.memberships(X)
+    assert seen == [{1}, {1}]

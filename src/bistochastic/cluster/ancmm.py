@@ -26,6 +26,7 @@ from bistochastic.core.parameters import (
 from bistochastic.core.protocols import Place
 from bistochastic.core.quiet import quietly
 from bistochastic.core.run import Status
+from bistochastic.core.threads import one_blas_thread, safely
 from bistochastic.graph.objective import approximation
 from bistochastic.places import place_of
 from bistochastic.places.host.host import Host
@@ -359,20 +360,8 @@ class ANCMM(GraphClusterer):
                 "one alpha."
             )
         X = self._same(X)
-        trials = Trials(self, self._again(X))
-        problem, _ = trials.again(X)
-        F = self.embedding_ if problem.order is None else self.embedding_[problem.order]
-        F = problem.costs.vector(F)
-        found = Embedding(F, np.empty(0), Status.CONVERGED, 0)
-        m = problem.costs.plus(self.penalty_, penalized(found, problem.unit))
-        rows = problem.weights(m)
-        made = trials.maker().mapped(problem, m, rows)
-        if made.shift:
-            raise InputError(
-                "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
-                "weight; self_neighbor=True makes the two comparable."
-            )
-        return approximation(m, problem.alpha, rows, made.u, made.S)
+        with safely(), one_blas_thread():
+            return self._approximated(X)
 
     @quietly
     def memberships(self, X: Any) -> Any:
@@ -407,9 +396,26 @@ class ANCMM(GraphClusterer):
         X = self._same(X)
         if self.metric in PAIRS:
             self._check_sums(X)
-        with suppress(AttributeError):
-            return self._spreads.copy()  # kept by the fit, not by a file
-        return Trials(self, self._again(X)).shares_again(X)
+        with safely(), one_blas_thread():
+            with suppress(AttributeError):
+                return self._spreads.copy()  # kept by the fit, not by a file
+            return Trials(self, self._again(X)).shares_again(X)
+
+    def _approximated(self, X: Any) -> Any:
+        trials = Trials(self, self._again(X))
+        problem, _ = trials.again(X)
+        F = self.embedding_ if problem.order is None else self.embedding_[problem.order]
+        F = problem.costs.vector(F)
+        found = Embedding(F, np.empty(0), Status.CONVERGED, 0)
+        m = problem.costs.plus(self.penalty_, penalized(found, problem.unit))
+        rows = problem.weights(m)
+        made = trials.maker().mapped(problem, m, rows)
+        if made.shift:
+            raise InputError(
+                "(1 / n_neighbors) I was added to the graph, where Eq. (13) allows no "
+                "weight; self_neighbor=True makes the two comparable."
+            )
+        return approximation(m, problem.alpha, rows, made.u, made.S)
 
     def _again(self, X: Any) -> Any:
         """Return where the data of `fit` are looked at once more."""
