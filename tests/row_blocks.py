@@ -99,7 +99,7 @@ class Blocks:
             [np.maximum.reduceat(B.data, B.indptr[:-1]) for B in self.blocks]
         )
 
-    def spread(self):
+    def deviation(self):
         return float(np.std(np.concatenate([B.data for B in self.blocks])))
 
     def dot(self, P):

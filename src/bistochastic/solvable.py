@@ -110,7 +110,7 @@ def logarithms(S: Graph, omega: float) -> Scores:
         The logarithms.
     """
     scores = S.log()
-    farthest = max(scores.spread(), float(np.max(np.abs(on_cpu(scores.highest())))))
+    farthest = max(scores.deviation(), float(np.max(np.abs(on_cpu(scores.highest())))))
     if omega * farthest > LARGEST_EXPONENT:
         raise InputError(
             f"omega={omega:g} times logarithms of size {farthest:.3g} is so large that "

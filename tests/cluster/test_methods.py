@@ -26,7 +26,7 @@ from bistochastic import (
     adaptive_neighbors_graph,
 )
 from bistochastic.cluster.dsdc import from_gram, on_sphere
-from bistochastic.cluster.fit_log import Watch
+from bistochastic.cluster.fit_log import FitLog
 from bistochastic.cluster.graphs import GraphMaker
 from bistochastic.cluster.trials import Trials
 from bistochastic.graph.entropy import cheapest, entropic, negentropy
@@ -309,7 +309,7 @@ class AncmmWithoutMapping(ANCMM):
     """The paper's ANCMM without the mapping."""
 
     def _learn(self, X, place):
-        return Unmapped(self, place, Watch(self, X)).learned(X)
+        return Unmapped(self, place, FitLog(self, X)).learned(X)
 
 
 @pytest.mark.usefixtures("quiet")

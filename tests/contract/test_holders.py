@@ -136,7 +136,7 @@ def test_scores_and_what_is_made_of_them(hold, rng):
     with np.errstate(divide="ignore"):
         logs = np.log(A)
     np.testing.assert_allclose(on_cpu(K.highest()), logs.max(axis=1))
-    np.testing.assert_allclose(K.spread(), logs[on].std())
+    np.testing.assert_allclose(K.deviation(), logs[on].std())
     assert K.looped()
     a = rng.standard_normal(9)
     plus = np.where(on, 2.0 * np.where(on, logs, 0) + a[:, None] + a[None, :], -np.inf)

@@ -147,7 +147,7 @@ def test_methods_of_a_fitted_model_compute_in_one_thread_of_blas(monkeypatch):
     X = np.random.default_rng(0).normal(size=(120, 4))
     X[::2] += 4
     model = ANCMM(2, n_neighbors=8).fit(X)
-    monkeypatch.delitem(model._later, "_spreads")  # as after a file
+    monkeypatch.delitem(model._later, "_memberships")  # as after a file
     seen = []
     again = Trials.again
 

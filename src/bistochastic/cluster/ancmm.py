@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bistochastic.cluster.base import SAME, GraphClusterer, Later
-from bistochastic.cluster.fit_log import Watch
+from bistochastic.cluster.fit_log import FitLog
 from bistochastic.cluster.graphs import LAZY
 from bistochastic.cluster.loop import penalized
 from bistochastic.cluster.trials import Trials, row_sums
@@ -247,7 +247,7 @@ class ANCMM(GraphClusterer):
     }
 
     singles = True
-    scaling_, _spreads = Later(), Later()
+    scaling_, _memberships = Later(), Later()
 
     def __init__(
         self,
@@ -398,7 +398,7 @@ class ANCMM(GraphClusterer):
             self._check_sums(X)
         with safely(), one_blas_thread():
             with suppress(AttributeError):
-                return self._spreads.copy()  # kept by the fit, not by a file
+                return self._memberships.copy()  # kept by the fit, not by a file
             return Trials(self, self._again(X)).shares_again(X)
 
     def _approximated(self, X: Any) -> Any:
@@ -442,4 +442,4 @@ class ANCMM(GraphClusterer):
             )
 
     def _learn(self, X: Any, place: Place) -> Any:
-        return Trials(self, place, Watch(self, X)).learned(X)
+        return Trials(self, place, FitLog(self, X)).learned(X)

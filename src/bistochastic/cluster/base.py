@@ -92,7 +92,14 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         old = [name for name in vars(self) if name.endswith("_")]
-        for name in (*old, "_later", "_spreads", "_points", "_n_others", "_row_sums"):
+        for name in (
+            *old,
+            "_later",
+            "_memberships",
+            "_points",
+            "_n_others",
+            "_row_sums",
+        ):
             self.__dict__.pop(name, None)  # a fit that is broken off leaves no mixture
         self._check()
         place, names = self._place_of(X), getattr(X, "columns", None)
@@ -138,10 +145,10 @@ class Clusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def __getstate__(self) -> Any:
         """Return what is pickled or saved; what was left for later is made now."""
         for name in [*vars(self).get("_later", {})]:
-            if name != "_spreads":  # found again if need be
+            if name != "_memberships":  # found again if need be
                 getattr(self, name)
         state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in ("_later", "_spreads")}
+        return {k: v for k, v in state.items() if k not in ("_later", "_memberships")}
 
     def _generator(self) -> Any:
         """Return the generator that starts the eigensolver; None is a fixed seed."""

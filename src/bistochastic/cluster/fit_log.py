@@ -9,7 +9,7 @@ from bistochastic.core.progress import Progress, tell
 
 
 @dataclass(eq=False)
-class Watch:
+class FitLog:
     """Follows a fit: keeps its history, prints, and calls callbacks.
 
     Attributes

@@ -13,7 +13,7 @@ def followed(
 
     Parameters
     ----------
-    log : Watch
+    log : FitLog
         Keeps the history, prints, and calls callbacks.
     steps : iterator of (step, residual)
         The algorithm.

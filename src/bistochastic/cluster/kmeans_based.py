@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from bistochastic.cluster.base import Clusterer
-from bistochastic.cluster.fit_log import Watch
+from bistochastic.cluster.fit_log import FitLog
 from bistochastic.core.arrays import is_sparse
 from bistochastic.core.errors import InputError, several
 from bistochastic.core.parameters import PAIRS
@@ -80,7 +80,7 @@ class Stages:
         self.history: list[dict[str, Any]] = []
         self._estimator = estimator
         self._clock = time.perf_counter()
-        self._watch = Watch(estimator, X)
+        self._watch = FitLog(estimator, X)
         self._watch.begin(estimator._stages)
 
     def note(self, stage: Any, **found: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bistochastic.cluster.base import GraphClusterer, kept
-from bistochastic.cluster.fit_log import Watch
+from bistochastic.cluster.fit_log import FitLog
 from bistochastic.cluster.fit_warnings import limits, missed, uneven, unsolved
 from bistochastic.cluster.follow import followed
 from bistochastic.cluster.loop import ancmm
@@ -40,7 +40,7 @@ class RankConstrained(GraphClusterer):
             raise InputError(
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
-        watch = Watch(self, X)
+        watch = FitLog(self, X)
         problem = self._problem(place, X, c)
         first = self._first(problem)
         number = components(first.S)[0]

@@ -50,7 +50,7 @@ class Trials:
         The parameters.
     place : Place
         Where the data are.
-    log : Watch or None
+    log : FitLog or None
         Follows the runs; None if there are none.
     """
 
@@ -332,7 +332,7 @@ class Trials:
 def shared(made: Any, problem: Any, maker: Any, labels: Any) -> Any:
     """Let an estimator find the shares of clusters when they are first asked for."""
     later = made.get("_later", {}) | {
-        "_spreads": lambda: (
+        "_memberships": lambda: (
             _own(labels) if labels.max() == 0 else shares(problem, maker, labels)
         )
     }

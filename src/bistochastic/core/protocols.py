@@ -123,7 +123,7 @@ class Scores(Protocol):
     def highest(self) -> Any:
         """Return the largest entry of each row; every row must have one."""
 
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Return the standard deviation of the entries on the pattern, roughly."""
 
     def dot(self, P: Any) -> float:

@@ -1,9 +1,11 @@
 """Points made ready for distances."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.sparse import csr_array
 
 from bistochastic.core.arrays import is_sparse
@@ -45,16 +47,9 @@ class Points:
         if callable(metric) and not is_sparse(X):
             _check_distance(X, metric)
         if metric in SQUARED and not is_sparse(X):
-            middle = X.shape[0] // 2
-            center = np.concatenate(  # medians that are values
-                [np.partition(X[:, s], middle, axis=0)[middle] for s in by_columns(X)]
-            )
+            center = medians(X)
             X = X - center
-            if 0 < np.abs(X).max() < SMALL:
-                raise InputError(
-                    "The points lie so close together that their squared distances "
-                    "vanish. Multiply X by a number first."
-                )
+            check_apart(float(np.abs(X).max()))
             return cls(X, metric, center)
         return cls(_as_wanted(X, metric), metric, 0.0)
 
@@ -79,6 +74,35 @@ class Points:
         if isinstance(self.center, np.ndarray):
             return X.astype(self.X.dtype, copy=False) - self.center
         return _as_wanted(X, self.metric)
+
+
+def medians(X: Any, ranked: Callable[..., Any] = np.partition) -> Any:
+    """Return the median of each column, one of its values.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Points.
+    ranked : callable, default=np.partition
+        Puts the number of a given rank in its place along an axis.
+
+    Returns
+    -------
+    array of shape (d,)
+        In the namespace of X.
+    """
+    middle = X.shape[0] // 2
+    found = [ranked(X[:, s], middle, axis=0)[middle, ...] for s in by_columns(X)]
+    return array_namespace(X).concat(found)
+
+
+def check_apart(largest: float) -> None:
+    """Refuse centered points whose largest coordinate has a square that vanishes."""
+    if 0 < largest < SMALL:
+        raise InputError(
+            "The points lie so close together that their squared distances vanish. "
+            "Multiply X by a number first."
+        )
 
 
 def by_columns(X: Any) -> Any:

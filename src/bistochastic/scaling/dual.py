@@ -123,7 +123,7 @@ def path(
         The potential a, how it ended, all steps counted, the last residuals.
     """
     xp = array_namespace(K.ones())
-    spread = K.spread()
+    spread = K.deviation()
     w = omega if omega * spread <= EASY else EASY / spread
     a = (1.0 - w * float(xp.min(K.highest()))) / 2 * K.ones()
     work = Work(WORK * max(1.0, K.n / MANY) * max(1.0, max_iter / MOST))

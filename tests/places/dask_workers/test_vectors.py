@@ -12,4 +12,4 @@ def test_large_vectors_are_sent_without_a_warning(client):
 
     values = np.arange(2_000_000.0)
     layout = Layout(Recorder(client), [2_000_000])
-    assert float((layout.spread(values) * 1.0)[np.array([7])][0]) == 7
+    assert float((layout.divided(values) * 1.0)[np.array([7])][0]) == 7

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from bistochastic.places.dask_workers.layout import Layout
 from bistochastic.places.dask_workers.lazy import Steps, one_of
-from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.vectors import BlockArray
 
 SCRATCH: dict[int, np.ndarray] = {}  # memory of each thread, until a fit ends
 
@@ -123,7 +123,7 @@ class Exchange:
         """How many entries a product sends from block to block."""
         return int(self.counts.sum())
 
-    def pieces(self, v: Spread) -> list[list[Any]]:
+    def pieces(self, v: BlockArray) -> list[list[Any]]:
         """Return what each block needs of a vector: its own rows, then the halo's."""
         blocks = v.blocks()
         return [
@@ -167,7 +167,7 @@ def exchanged(
 ) -> list[Any]:
     """Start a task for each block with its rows of a vector, and those of its halo."""
     layout = exchange.layout
-    pieces = exchange.pieces(layout.spread(v))
+    pieces = exchange.pieces(layout.divided(v))
     return [
         layout.submit(
             name, k, task, blocks[k], *given, *([own[k]] if own else []), *pieces[k]

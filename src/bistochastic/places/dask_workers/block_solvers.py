@@ -12,7 +12,7 @@ from bistochastic.core import recurrence as plain
 from bistochastic.graph import components
 from bistochastic.places.dask_workers import block_tasks as tasks
 from bistochastic.places.dask_workers.block import exchanged
-from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.vectors import BlockArray
 from bistochastic.scaling import linear_systems as systems
 
 SINGLE = 1e-5  # relative errors that singles do not make
@@ -31,7 +31,7 @@ def search(S: Any) -> np.ndarray:
     layout = S.layout
     found = layout.each("components", tasks.groups_inside, S.blocks)
     own = layout.each("components", tasks.first_of_groups, found)
-    labels = Spread.held(layout, own, (), np.int32)
+    labels = BlockArray.held(layout, own, (), np.int32)
     pairs = exchanged(S.exchange, "components", tasks.touching, found, labels)
     numbers = layout.each("components", tasks.n_groups, found)
     touched, numbers, parts = layout.gather([pairs, numbers, own])
@@ -67,7 +67,7 @@ def recurrence(
     blocks = S.blocks
     if kind is np.float32:
         blocks = layout.each("singles", tasks.singles, S.blocks)
-    X, Y = layout.spread(X), layout.spread(Y)
+    X, Y = layout.divided(X), layout.divided(Y)
     xp = X.__array_namespace__()
     X, Y = xp.astype(X, kind), xp.astype(Y, kind)
     S.n_products += len(terms)
@@ -76,7 +76,7 @@ def recurrence(
         made = exchanged(
             S.exchange, "filter", tasks.three_term, blocks, Y, factors, own=X.blocks()
         )
-        X, Y = Y, Spread.held(layout, made, X.tail, kind)
+        X, Y = Y, BlockArray.held(layout, made, X.tail, kind)
     return layout.out(xp.astype(Y, np.float64))
 
 
@@ -85,7 +85,7 @@ def conjugate_gradients(
 ) -> Any:
     """Solve the Newton system; blocks are waited for as seldom as can be."""
     layout = S.layout
-    u, r, b = (layout.spread(x) for x in (u, r, b))
+    u, r, b = (layout.divided(x) for x in (u, r, b))
     caller, layout.caller = layout.caller, False
     try:
         x = _solved(S, u, r, b, accuracy, limit)
@@ -126,7 +126,7 @@ def _at_once(S: Any, u: Any, r: Any, z: Any, accuracy: float, number: int) -> An
 
     Returns
     -------
-    tuple of (Spread, Spread, Spread, float, float)
+    tuple of (BlockArray, BlockArray, BlockArray, float, float)
         Solution, what is left of z, next direction, and the squared sizes of what is
         left and of z.
     """

@@ -24,7 +24,7 @@ from bistochastic.places.dask_workers.block import (
 from bistochastic.places.dask_workers.block_solvers import BODIES
 from bistochastic.places.dask_workers.layout import Layout
 from bistochastic.places.dask_workers.lazy import Program
-from bistochastic.places.dask_workers.vectors import DEEP, Spread
+from bistochastic.places.dask_workers.vectors import DEEP, BlockArray
 from bistochastic.places.host.csr import Csr, compiled
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
@@ -33,7 +33,7 @@ DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 class Blocks:
     """Graph or scores in blocks of rows on workers.
 
-    Vectors are `Spread` arrays beside them, or NumPy arrays with the caller. Nothing
+    Vectors are `BlockArray`s beside them, or NumPy arrays with the caller. Nothing
     leaves the workers but what is asked for: `pattern` and `entries`, which fetch the
     matrix, and the labels of components.
 
@@ -90,9 +90,9 @@ class Blocks:
         """Return `values` as doubles, where vectors are."""
         if self.layout.caller:
             return np.asarray(values, dtype=np.float64)
-        if isinstance(values, Spread):
+        if isinstance(values, BlockArray):
             return values
-        return self.layout.spread(np.asarray(values, dtype=np.float64))
+        return self.layout.divided(np.asarray(values, dtype=np.float64))
 
     def noise(self, rng: np.random.Generator, columns: int) -> Any:
         """Return a block of normal numbers; that of many rows is drawn on workers."""
@@ -108,23 +108,23 @@ class Blocks:
             seed,
             [*range(len(layout))],
         )
-        return layout.out(Spread.held(layout, blocks, (columns,)))
+        return layout.out(BlockArray.held(layout, blocks, (columns,)))
 
     def apply(self, v: Any) -> Any:
         """Return S v."""
         self.n_products += 1
-        v = self.layout.spread(v)
+        v = self.layout.divided(v)
         if v.node.blocks is None and v.ndim == 1:
             return self.layout.out(self._apply_noted(v))
         blocks = self._each("product", tasks.multiplied, v)
-        return self.layout.out(Spread.held(self.layout, blocks, v.tail))
+        return self.layout.out(BlockArray.held(self.layout, blocks, v.tail))
 
-    def _apply_noted(self, v: Spread) -> Spread:
+    def _apply_noted(self, v: BlockArray) -> BlockArray:
         """Make a vector and multiply with it in the same tasks."""
         layout, program = self.layout, Program()
         at = program.place(v.node)
         if len(program) > DEEP:
-            return Spread.held(layout, self._each("product", tasks.multiplied, v))
+            return BlockArray.held(layout, self._each("product", tasks.multiplied, v))
         steps, given = program.steps(), program.given
         made = [
             layout.submit(
@@ -141,7 +141,7 @@ class Blocks:
             for k in range(len(layout))
         ]  # fmt: skip
         v.node.settle(made, 0)
-        out = Spread.held(layout, made)
+        out = BlockArray.held(layout, made)
         out.node.settle(made, 1)
         return out
 
@@ -166,13 +166,13 @@ class Blocks:
                 "shifted", tasks.shifted, self.blocks, float(delta)
             )
         else:
-            given = self.layout.spread(delta).blocks()
+            given = self.layout.divided(delta).blocks()
             blocks = self.layout.each("shifted", tasks.shifted, self.blocks, given)
         return self._with(blocks)
 
     def cut(self, rows: Any, columns: Any) -> Self:
         """Return S without the entries whose labels of row and column differ."""
-        here, there = (self.layout.spread(x) for x in (rows, columns))
+        here, there = (self.layout.divided(x) for x in (rows, columns))
         blocks = self._each("cut", tasks.cut, there, own=here.blocks())
         return type(self)(self.layout, blocks, self.exchange)
 
@@ -235,7 +235,7 @@ class Blocks:
         """Return the sum of the squared entries, of row i times weights[i]."""
         given: list[Any] = []
         if weights is not None:
-            given = [self.layout.spread(weights).blocks()]
+            given = [self.layout.divided(weights).blocks()]
         return float(self._sum("norm", tasks.sq_norm, self.blocks, *given))
 
     def dot(self, P: Any) -> float:
@@ -250,9 +250,9 @@ class Blocks:
         """Return the largest entry of each row."""
         return self._vector("highest", tasks.highest)
 
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Return the standard deviation of the stored entries."""
-        number, total, squares = self._sum("spread", tasks.moments, self.blocks)
+        number, total, squares = self._sum("moments", tasks.moments, self.blocks)
         mean = total / number
         return float(max(squares / number - mean**2, 0.0) ** 0.5)
 
@@ -288,7 +288,7 @@ class Blocks:
 
     def _vector(self, name: str, task: Callable[..., Any]) -> Any:
         blocks = self.layout.each(name, task, self.blocks)
-        return self.layout.out(Spread.held(self.layout, blocks))
+        return self.layout.out(BlockArray.held(self.layout, blocks))
 
     def _sum(self, name: str, task: Callable[..., Any], *given: Any) -> Any:
         made = self.layout.gather(self.layout.each(name, task, *given))

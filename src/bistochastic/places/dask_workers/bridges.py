@@ -105,7 +105,7 @@ class BlockLinks(Links):
         made = layout.gather(
             exchanged(
                 exchange, "bridges", _outward, self._held.tables,
-                layout.spread(labels), wanted,
+                layout.divided(labels), wanted,
             )
         )  # fmt: skip
         here, there, cost, asked = (
@@ -118,7 +118,7 @@ class BlockLinks(Links):
     ) -> Any:
         """Search for points whose candidates all lie in their own part."""
         points, layout = self.points, self._held.layout
-        held = layout.spread(labels).blocks()
+        held = layout.divided(labels).blocks()
         mine = np.searchsorted(asked, layout.starts)
         made = []
         for a in range(len(layout)):

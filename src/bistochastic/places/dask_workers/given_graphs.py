@@ -11,7 +11,7 @@ from bistochastic.places.dask_workers.block import Block
 from bistochastic.places.dask_workers.blocks import Blocks
 from bistochastic.places.dask_workers.inputs import as_declared
 from bistochastic.places.dask_workers.layout import Layout
-from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.vectors import BlockArray
 from bistochastic.places.dask_workers.workers import DaskWorkers
 
 KINDS = (np.ndarray, csr_array, csr_matrix, csc_array, csc_matrix)
@@ -193,7 +193,7 @@ def given_back_vector(v: Any, layout: Layout) -> Any:
     import dask.array as da
     from dask import delayed
 
-    if not isinstance(v, Spread):
+    if not isinstance(v, BlockArray):
         return da.from_array(np.asarray(v), chunks=(layout.sizes,))
     chunks = [
         da.from_delayed(delayed(block), shape=(size,), dtype=v.dtype)

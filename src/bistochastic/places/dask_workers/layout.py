@@ -81,11 +81,11 @@ class Layout:
         """Return what tasks have made."""
         return self.client.gather(futures)
 
-    def spread(self, values: Any) -> Any:
+    def divided(self, values: Any) -> Any:
         """Return an array of n rows in blocks."""
-        from bistochastic.places.dask_workers.vectors import Spread
+        from bistochastic.places.dask_workers.vectors import BlockArray
 
-        if isinstance(values, Spread):
+        if isinstance(values, BlockArray):
             return values
         values = np.asarray(values)
         if values.ndim == 0:
@@ -94,14 +94,14 @@ class Layout:
             self.submit("sent", k, np.array, values[rows])
             for k, rows in enumerate(self.slices())
         ]
-        return Spread.held(self, blocks, values.shape[1:], values.dtype)
+        return BlockArray.held(self, blocks, values.shape[1:], values.dtype)
 
     def full(self, value: float) -> Any:
         """Return a vector of the same numbers."""
-        from bistochastic.places.dask_workers.vectors import Spread
+        from bistochastic.places.dask_workers.vectors import BlockArray
 
         blocks = self.each("full", np.full, list(self.sizes), value)
-        return Spread.held(self, blocks, (), np.dtype(float))
+        return BlockArray.held(self, blocks, (), np.dtype(float))
 
     def out(self, values: Any) -> Any:
         """Return a vector where vectors are: with the caller, or in blocks."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from bistochastic.places.dask_workers.lazy import Node
 from bistochastic.places.dask_workers.vectors import (
+    BlockArray,
     Computed,
     Figure,
     Small,
-    Spread,
     known_value,
     noted,
 )
@@ -63,7 +63,7 @@ class _Linalg:
 
     def vector_norm(self, x: Any, axis: int | None = None) -> Any:
         """Return the lengths of columns."""
-        if isinstance(x, Spread):
+        if isinstance(x, BlockArray):
             assert axis == 0
             return Small(x.layout, Node(_squares, (x.node,)), _length)
         return np.linalg.norm(known_value(x), axis=axis)
@@ -76,7 +76,7 @@ class _Linalg:
         """Return the diagonal of a small matrix."""
         return np.diagonal(known_value(x))
 
-    def qr(self, X: Spread) -> Any:
+    def qr(self, X: BlockArray) -> Any:
         """Return an orthonormal basis of the columns: of blocks, then of these."""
         layout = X.layout
         both = layout.each("qr", _qr, X.blocks())
@@ -85,9 +85,9 @@ class _Linalg:
         ends = np.cumsum([0, *(len(top) for top in tops)])
         some = [Q[a:b] for a, b in pairwise(ends)]
         blocks = layout.each("qr", _first_times, both, some)
-        return Spread.held(layout, blocks, X.tail, X.dtype), R
+        return BlockArray.held(layout, blocks, X.tail, X.dtype), R
 
-    def svd(self, X: Spread, full_matrices: bool = False) -> Any:
+    def svd(self, X: BlockArray, full_matrices: bool = False) -> Any:
         """Return singular values and vectors of a block of few columns."""
         Q, R = self.qr(X)
         U, s, V = np.linalg.svd(R, full_matrices=full_matrices)
@@ -122,7 +122,7 @@ class Namespace:
             return of_numpy
 
         def on_rows(*args: Any, **options: Any) -> Any:
-            if any(isinstance(x, Spread) for x in args):
+            if any(isinstance(x, BlockArray) for x in args):
                 return noted(of_numpy, *args, **options)
             if any(isinstance(x, Figure) for x in args):
                 return Computed(of_numpy, args, options)
@@ -158,7 +158,7 @@ class Namespace:
         self, x: Any, axis: Any, keepdims: Any, of_numpy: Any,
         whole: Any, columns: Any, joined: Any,
     ) -> Any:  # fmt: skip
-        if not isinstance(x, Spread):
+        if not isinstance(x, BlockArray):
             options = {"axis": axis} | ({"keepdims": True} if keepdims else {})
             if isinstance(x, Figure):
                 return Computed(of_numpy, (x,), options)
@@ -172,14 +172,14 @@ class Namespace:
 
     def concat(self, arrays: Sequence[Any], axis: int = 0) -> Any:
         """Put columns side by side."""
-        if not any(isinstance(x, Spread) for x in arrays):
+        if not any(isinstance(x, BlockArray) for x in arrays):
             return np.concatenate(arrays, axis=axis)
         assert axis == 1
         return noted(_beside, *arrays)
 
     def astype(self, x: Any, dtype: Any, copy: Any = True) -> Any:
         """Return the array with other numbers."""
-        if isinstance(x, Spread):
+        if isinstance(x, BlockArray):
             return noted(_as, x, dtype=dtype)
         return np.asarray(x).astype(dtype)
 
@@ -190,13 +190,15 @@ class Namespace:
     def clip(self, x: Any, low: Any = None, high: Any = None, **ends: Any) -> Any:
         """Return numbers between two ends."""
         low, high = ends.get("min", low), ends.get("max", high)
-        if isinstance(x, Spread):
+        if isinstance(x, BlockArray):
             return noted(_clipped, x, low, high)
         return np.clip(known_value(x), low, high)
 
     def asarray(self, x: Any, dtype: Any = None, device: Any = None) -> Any:
         """Return an array as it is, or by NumPy."""
-        return x if isinstance(x, Spread) else np.asarray(known_value(x), dtype=dtype)
+        return (
+            x if isinstance(x, BlockArray) else np.asarray(known_value(x), dtype=dtype)
+        )
 
 
 def _beside(*arrays: np.ndarray) -> np.ndarray:

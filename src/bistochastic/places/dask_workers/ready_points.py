@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bistochastic.neighbors.points import (
-    SMALL,
     SQUARED,
     Points,
     _check_distance,
     _unit_rows,
-    by_columns,
+    check_apart,
+    medians,
 )
 from bistochastic.places.dask_workers.search_tasks import Held, Tasks
 
@@ -138,21 +138,14 @@ def centered(
         three = tasks.gather(picked_rows(tasks, blocks, sizes, rows))
         _check_distance(_Some(rows, np.concatenate(three), n), metric)
     elif metric in SQUARED:
-        some = sample(client, blocks, sizes, GATHERED)
-        middle = some.shape[0] // 2
-        center = np.concatenate(
-            [np.partition(some[:, s], middle, axis=0)[middle] for s in by_columns(some)]
-        )
-        del some
+        center = medians(sample(client, blocks, sizes, GATHERED))
     points = [
         tasks(f"center {b}", _made_ready, block, metric, center)
         for b, block in enumerate(blocks)
     ]
     if center is not None:
         tops = [tasks(f"largest {b}", largest_of, x) for b, x in enumerate(points)]
-        top = max(tasks.gather(tops))
-        if 0 < top < SMALL:
-            Points.of(np.array([[0.0], [top]]), metric)  # refuses them
+        check_apart(max(tasks.gather(tops)))
     return points
 
 

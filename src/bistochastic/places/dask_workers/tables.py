@@ -11,7 +11,7 @@ from bistochastic.places.dask_workers.block import Block, beside, exchanged
 from bistochastic.places.dask_workers.blocks import Blocks
 from bistochastic.places.dask_workers.layout import Layout
 from bistochastic.places.dask_workers.merging import Pattern, Table, keys_of, rows_with
-from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.vectors import BlockArray
 from bistochastic.places.host.csr import using
 from bistochastic.places.parts import Part, parts
 from bistochastic.places.tables import TableCosts
@@ -49,7 +49,7 @@ class BlockCosts:
         """Return `values` as doubles, where vectors are."""
         if self.layout.caller:
             return np.asarray(values, dtype=np.float64)
-        return self.layout.spread(values)
+        return self.layout.divided(values)
 
     def plus(self, lam: float, F: Any) -> Self:
         """Return m_ij + lam |f_i - f_j|^2."""
@@ -67,7 +67,7 @@ class BlockCosts:
         self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
     ) -> Self:
         """Return what `rule` makes of the rows."""
-        given = [self.layout.spread(a).blocks() for a in aligned]
+        given = [self.layout.divided(a).blocks() for a in aligned]
         others = [other.tables for other in beside]
         task = partial(_weighed, rule, len(given))
         return self._with(
@@ -76,11 +76,11 @@ class BlockCosts:
 
     def reduce(self, rule: Callable[..., Any], *aligned: Any) -> Any:
         """Return what `rule` makes of each row."""
-        given = [self.layout.spread(a).blocks() for a in aligned]
+        given = [self.layout.divided(a).blocks() for a in aligned]
         blocks = self.layout.each(
             "reduced", partial(_reduced, rule), self.tables, *given
         )
-        return self.layout.out(Spread.held(self.layout, blocks))
+        return self.layout.out(BlockArray.held(self.layout, blocks))
 
     def remade(self, rule: Callable[..., Any], *along: Any) -> Self:
         """Return the table with columns and values that `rule` makes of each part."""

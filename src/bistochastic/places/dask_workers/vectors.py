@@ -36,7 +36,7 @@ class Noted:
             layout.waiting.add(self)
 
 
-class Spread(Noted):
+class BlockArray(Noted):
     """An array of n rows in blocks.
 
     Parameters
@@ -64,7 +64,7 @@ class Spread(Noted):
     @classmethod
     def held(
         cls, layout: Layout, blocks: list[Any], tail: Any = (), dtype: Any = float
-    ) -> "Spread":
+    ) -> "BlockArray":
         """Hold blocks that tasks make."""
         node = Node()
         node.settle(blocks)
@@ -136,23 +136,23 @@ class Spread(Noted):
     def __len__(self) -> int:
         return self.layout.n
 
-    def __invert__(self) -> "Spread":
+    def __invert__(self) -> "BlockArray":
         return noted(operator.invert, self)
 
-    def __neg__(self) -> "Spread":
+    def __neg__(self) -> "BlockArray":
         return noted(operator.neg, self)
 
-    def __matmul__(self, other: Any) -> "Spread":
+    def __matmul__(self, other: Any) -> "BlockArray":
         return noted(operator.matmul, self, np.asarray(other))
 
 
 class Transposed:
     """The transpose of an array in blocks."""
 
-    def __init__(self, of: Spread) -> None:
+    def __init__(self, of: BlockArray) -> None:
         self._of = of
 
-    def __matmul__(self, other: Spread) -> "Small":
+    def __matmul__(self, other: BlockArray) -> "Small":
         node = Node(_crossed, (self._of.node, other.node))
         return Small(self._of.layout, node, sum)
 
@@ -265,14 +265,14 @@ class Computed(Figure):
 def _on_rows(name: str) -> None:
     op = getattr(operator, name)
 
-    def left(self: Spread, other: Any) -> Spread:
+    def left(self: BlockArray, other: Any) -> BlockArray:
         return noted(op, self, other)
 
-    def right(self: Spread, other: Any) -> Spread:
+    def right(self: BlockArray, other: Any) -> BlockArray:
         return noted(op, other, self)
 
     def number(self: Figure, other: Any) -> Any:
-        if isinstance(other, Spread):
+        if isinstance(other, BlockArray):
             return noted(op, self, other)
         return Computed(op, (self, other))
 
@@ -280,11 +280,11 @@ def _on_rows(name: str) -> None:
         return Computed(op, (other, self))
 
     method = f"__{name.strip('_')}__"
-    setattr(Spread, method, left)
+    setattr(BlockArray, method, left)
     setattr(Figure, method, number)
     if not method.startswith(("__l", "__g", "__e", "__n")):
         mirrored = f"__r{name.strip('_')}__"
-        setattr(Spread, mirrored, right)
+        setattr(BlockArray, mirrored, right)
         setattr(Figure, mirrored, other_number)
 
 
@@ -292,31 +292,31 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "and_", "or_"):
     _on_rows(_name)
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _on_rows(_name)
-Spread.__hash__ = Figure.__hash__ = object.__hash__  # type: ignore[method-assign]
+BlockArray.__hash__ = Figure.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def noted(op: Callable[..., Any], *args: Any, **options: Any) -> Spread:
+def noted(op: Callable[..., Any], *args: Any, **options: Any) -> BlockArray:
     """Note an operation on rows; others than arrays in blocks are the same for all."""
     args = tuple(known_value(x) for x in args)
-    first = next(x for x in args if isinstance(x, Spread))
+    first = next(x for x in args if isinstance(x, BlockArray))
     layout = first.layout
     args = tuple(
-        layout.spread(x)
+        layout.divided(x)
         if isinstance(x, np.ndarray) and x.ndim and x.shape[0] == layout.n > 1
         and op is not operator.matmul
         else x
         for x in args
     )  # fmt: skip
     sample = [  # two rows tell shape and type
-        np.ones((2, *x.tail), dtype=x.dtype) if isinstance(x, Spread) else x
+        np.ones((2, *x.tail), dtype=x.dtype) if isinstance(x, BlockArray) else x
         for x in args
     ]
     with np.errstate(all="ignore"):
         like = op(*sample, **options)
-    given = tuple(x.node if isinstance(x, Spread) else x for x in args)
+    given = tuple(x.node if isinstance(x, BlockArray) else x for x in args)
     if options:
         op = With(op, options)
-    return Spread(layout, Node(op, given), like.shape[1:], like.dtype)
+    return BlockArray(layout, Node(op, given), like.shape[1:], like.dtype)
 
 
 def look(layout: Layout) -> None:
@@ -329,7 +329,7 @@ def look(layout: Layout) -> None:
     smalls = [held for held in handles if isinstance(held, Small)]
     program = Program()
     asked = tuple(program.place(held.node) for held in smalls)
-    wide = any(isinstance(held, Spread) and held.ndim > 1 for held in handles)
+    wide = any(isinstance(held, BlockArray) and held.ndim > 1 for held in handles)
     if wide or len(program) > DEEP:
         settle(layout)
         return
@@ -346,7 +346,9 @@ def settle(layout: Layout) -> None:
     """
     handles = [held for held in layout.waiting if held.node.blocks is None]
     layout.waiting.clear()
-    arrays = {held.node.number: held for held in handles if isinstance(held, Spread)}
+    arrays = {
+        held.node.number: held for held in handles if isinstance(held, BlockArray)
+    }
     for number in sorted(arrays):  # the older is needed for the younger
         if arrays[number].ndim > 1:
             _settle_one(layout, arrays.pop(number).node)

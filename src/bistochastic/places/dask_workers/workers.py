@@ -28,7 +28,7 @@ from bistochastic.places.dask_workers.inputs import (
 from bistochastic.places.dask_workers.layout import Layout
 from bistochastic.places.dask_workers.merging import Pattern, Table
 from bistochastic.places.dask_workers.tables import BlockCosts
-from bistochastic.places.dask_workers.vectors import Spread
+from bistochastic.places.dask_workers.vectors import BlockArray
 from bistochastic.places.parts import Part
 from bistochastic.places.torch_device.device import TorchDevice
 
@@ -117,12 +117,12 @@ class DaskWorkers:
 
     def vectors(self, data: Rows) -> Any:
         """Return the data as a block of columns, where vectors are."""
-        made = Spread.held(data.layout, data.blocks, (data.d,))
+        made = BlockArray.held(data.layout, data.blocks, (data.d,))
         return data.layout.out(made)
 
     def of_vectors(self, V: Any) -> Rows:
         """Return a block of columns as data."""
-        held = self._layout.spread(V)
+        held = self._layout.divided(V)
         return Rows(self._layout, held.blocks(), V.shape[1])
 
     def all_pairs(self, points: BlockPoints, loops: bool) -> BlockCosts:

@@ -172,7 +172,7 @@ class Csr:
         """Return the largest entry of each row."""
         return np.maximum.reduceat(self._S.data, self._S.indptr[:-1])
 
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Return the standard deviation of the stored entries."""
         return float(np.std(self._S.data))
 

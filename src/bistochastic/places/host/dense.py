@@ -151,7 +151,7 @@ class Dense:
         """Return the largest entry of each row."""
         return self._xp.max(self._S, axis=1)
 
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Return the standard deviation of the finite entries, of some 500 rows."""
         rows = self._S[:: self.n // 500 + 1, :]
         return float(self._xp.std(rows[self._xp.isfinite(rows)]))

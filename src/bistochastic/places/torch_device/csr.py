@@ -238,7 +238,7 @@ class TorchCsr:
             0, self._rows().to(torch.int64), self._S.values(), "amax"
         )
 
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Return the standard deviation of the stored entries."""
         return float(torch.std(self._S.values(), correction=0))
 

@@ -19,7 +19,7 @@ from bistochastic.graph.bridges import Links
 from bistochastic.neighbors.choose import MANY, Found
 from bistochastic.neighbors.exact import nearest_to as nearest_on_host
 from bistochastic.neighbors.exact import norm_of_costs, squared_distances
-from bistochastic.neighbors.points import SMALL, SQUARED, Points, by_columns
+from bistochastic.neighbors.points import SQUARED, Points, check_apart, medians
 from bistochastic.places.given_pairs import all_pairs
 from bistochastic.places.host.host import Host, table_of
 from bistochastic.places.parts import Part, Pattern
@@ -261,16 +261,9 @@ class TorchPoints(Points):
         if metric == "cosine":  # to the bit as new points are made ready
             unit = Points.of(on_cpu(X), metric).X
             return cls(torch.as_tensor(unit, device=X.device), metric, 0.0)
-        middle = X.shape[0] // 2
-        center = torch.cat(  # medians that are values
-            [torch.sort(X[:, s], dim=0).values[middle] for s in by_columns(X)]
-        )
+        center = medians(X, lambda X, rank, axis: torch.sort(X, dim=axis).values)
         X = X - center
-        if 0 < float(X.abs().max()) < SMALL:
-            raise InputError(
-                "The points lie so close together that their squared distances "
-                "vanish. Multiply X by a number first."
-            )
+        check_apart(float(X.abs().max()))
         return cls(X, metric, center)
 
     def at(self, rows: Any) -> "TorchPoints":
