@@ -29,9 +29,9 @@ class StrictCosts(DenseCosts):
         """Return a table, which needs more kinds of indices: that of the host."""
         return DenseCosts(np.asarray(self._M)).table(m)
 
-    def beside(self, parts):
-        """Return other costs, of parts that a graph made."""
-        return self.of(self.table(1).beside(parts))
+    def beside(self, A):
+        """Return the entries of a graph as costs."""
+        return self.of(self.table(1).beside(A))
 
 
 class StrictPlace(Host):

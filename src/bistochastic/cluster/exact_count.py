@@ -24,7 +24,7 @@ def rank(number: Any, c: int, n: int) -> Any:
 
 
 def mended(
-    S: Graph, links: Links, floor: int, together: bool = False
+    S: Graph, links: Links, floor: int, together: bool = False, sizes: Any = None
 ) -> tuple[Any, Any]:
     """Join components smaller than `floor` to others by their cheapest pairs.
 
@@ -38,6 +38,8 @@ def mended(
         Smallest size of a component.
     together : bool, default=False
         Whether components in which duplicates of one another lie are joined first.
+    sizes : array of shape (n,), optional
+        Numbers of points, if rows stand for aggregates.
 
     Returns
     -------
@@ -50,7 +52,7 @@ def mended(
     if together and links.twins is not None:
         pairs, labels = reunited(labels, links.twins)
     if floor > 1:
-        pairs = pairs + bridges(labels, links, floor=floor)[0]
+        pairs = pairs + bridges(labels, links, floor=floor, sizes=sizes)[0]
     return joined(S, pairs), tuple(pairs)
 
 

@@ -155,7 +155,9 @@ def _below(m: Any, limit: float) -> Any:
     return xp.where(m < limit, m, xp.full_like(m, xp.inf))
 
 
-def diagonal_of(S: Graph, *, method: str, tol: float, start: Any = None) -> Any:
+def diagonal_of(
+    S: Graph, *, method: str, tol: float, start: Any = None, sizes: Any = 1.0
+) -> Any:
     """Find the diagonal of D, Eq. (17); where a published method gives up, go on.
 
     The solution is unique, so it does not matter who finds it.
@@ -170,6 +172,8 @@ def diagonal_of(S: Graph, *, method: str, tol: float, start: Any = None) -> Any:
         Wanted error of the row sums.
     start : array of shape (n,), optional
         The diagonal for a similar graph; published methods start with ones.
+    sizes : array of shape (n,) or float, default=1.0
+        Wanted row sums.
 
     Returns
     -------
@@ -178,10 +182,11 @@ def diagonal_of(S: Graph, *, method: str, tol: float, start: Any = None) -> Any:
     """
     quick = method in ("auto", "newton")
     u = start if quick else None
-    done = marcus(S, u, method=method, tol=tol, max_iter=None if quick else PASSES)
+    passes = None if quick else PASSES
+    done = marcus(S, u, sizes, method=method, tol=tol, max_iter=passes)
     if done.status is Status.CONVERGED or quick:
         return done
-    return marcus(S, done.value, method="auto", tol=tol)
+    return marcus(S, done.value, sizes, method="auto", tol=tol)
 
 
 LAZY = "lazy"
@@ -214,9 +219,11 @@ class GraphMaker:
     together: bool = False
     mapping: bool = True
 
-    def scale(self, S: Any, start: Any = None) -> Any:
-        """Find the diagonal of D, Eq. (17)."""
-        return diagonal_of(S, method=self.scaling, tol=self.tol, start=start)
+    def scale(self, S: Any, start: Any = None, sizes: Any = None) -> Any:
+        """Find the diagonal of D, Eq. (17); with sizes, these are the row sums."""
+        sizes = 1.0 if sizes is None else sizes
+        how = {"method": self.scaling, "tol": self.tol}
+        return diagonal_of(S, start=start, sizes=sizes, **how)
 
     def first(self, problem: Any) -> Any:
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""
@@ -229,7 +236,7 @@ class GraphMaker:
         """Make a graph of rows of weights, lines 5 and 6."""
         if not self.mapping:
             return unmapped(costs, rows)
-        scale = partial(self.scale, start=start)
+        scale = partial(self.scale, start=start, sizes=problem.sizes)
         return mapped(costs, rows, mend=self._mend(problem), scale=scale)
 
     def update(self, problem: Any) -> Any:
@@ -273,7 +280,8 @@ class GraphMaker:
             S = S.shifted(shift) if shift else S
             pairs = ()
             if self.together or self.floor > 1:
-                S, pairs = mended(S, problem.links, self.floor, self.together)
+                how = self.floor, self.together, problem.sizes
+                S, pairs = mended(S, problem.links, *how)
             return S, shift, pairs
 
         return mend

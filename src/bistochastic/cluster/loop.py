@@ -21,6 +21,8 @@ def ancmm(
     alpha: Any,
     penalty: Any,
     unit: bool = False,
+    sizes: Any = None,
+    start: Any = None,
     rng: np.random.Generator | None = None,
     rank: Callable[..., Any] | None = None,
 ) -> Iterator[Any]:
@@ -42,6 +44,10 @@ def ancmm(
         The rule for lambda.
     unit : bool, default=False
         Whether the rows of F are divided by their lengths.
+    sizes : array of shape (n,), optional
+        Numbers of points, if rows stand for aggregates.
+    start : Embedding, optional
+        What stands for the F of the first graph, as a coarser level found it.
     rng : numpy.random.Generator, optional
         Starts the eigensolver.
     rank : callable, optional
@@ -54,6 +60,7 @@ def ancmm(
         The step, and how bad its number of components is.
     """
     graph, found, F, lam = first, None, None, 0.0
+    known = start is not None
     while True:
         number, labels = components(graph.S)  # Theorem 3
         value = objective(graph, alpha, lam, F)
@@ -62,8 +69,12 @@ def ancmm(
         lam = penalty.after(lam, number, c)
         if lam is None:  # nothing left to try
             return
-        if not found or number <= c:  # kept while there are too many
-            found = ky_fan(graph.S, c, labels, last=found, rng=rng)  # line 3, Eq. (11)
+        if known:
+            found, known = start, False
+            F = penalized(found, unit)
+        elif not found or number <= c:  # kept while there are too many
+            last = {"last": found, "rng": rng, "sizes": sizes}
+            found = ky_fan(graph.S, c, labels, **last)  # line 3, Eq. (11)
             F = penalized(found, unit)
         graph = None  # its memory is needed
         graph = update(costs.plus(lam, F))  # lines 4-6

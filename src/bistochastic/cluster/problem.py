@@ -15,6 +15,7 @@ from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Place
 from bistochastic.graph.simplex import (
+    aggregated_rows,
     farthest,
     free,
     largest_alpha,
@@ -68,6 +69,10 @@ class Problem:
         Which share of the nearest points the candidates are, on a sample.
     order : array of int of shape (n,), or None
         Which of the points of `fit` stands where; None if all stand where they stood.
+    sizes : array of shape (n,), or None
+        How many points each row stands for, of a problem of aggregates.
+    pairs : Costs or None
+        How many pairs of points each candidate of an aggregate stands for.
     """
 
     all_costs: Any
@@ -82,6 +87,8 @@ class Problem:
     unit: bool = False
     recall: float = 1.0
     order: Any = None
+    sizes: Any = None
+    pairs: Any = None
 
     @property
     def mean_alpha(self) -> Any:
@@ -90,6 +97,9 @@ class Problem:
 
     def weights(self, m: Any) -> Any:
         """Return the rows of the relaxed problem for costs m, Eqs. (14), (15)."""
+        if self.sizes is not None:
+            rule = partial(aggregated_rows, alpha=self.alpha)
+            return m.weigh(rule, self.sizes, beside=[self.pairs])
         if np.ndim(self.alpha):
             return m.weigh(relaxed_rows, self.alpha)
         return m.weigh(partial(relaxed_rows, alpha=self.alpha))

@@ -39,8 +39,7 @@ def refined(problem: Any, way: Any, making: Any) -> tuple[Any, Any]:
     way : {"triangles", "local", None}
         What was done.
     """
-    if way == "auto":
-        way = _fitting(problem, making)
+    way = fitting(problem, way, making)
     if way == "local":
         return _locally_scaled(problem, making.self_neighbor is True), way
     if way == "triangles":
@@ -48,8 +47,25 @@ def refined(problem: Any, way: Any, making: Any) -> tuple[Any, Any]:
     return problem, way
 
 
-def _fitting(problem: Any, making: Any) -> Any:
-    """Choose by the dimension that the neighbors of the points fill."""
+def fitting(problem: Any, way: Any, making: Any) -> Any:
+    """Return the refinement; "auto" by the dimension that neighbors fill.
+
+    Parameters
+    ----------
+    problem : Problem
+        The paper's.
+    way : {"auto", "triangles", "local", None}
+        The parameter `refine`.
+    making : GraphMaker
+        Makes graphs.
+
+    Returns
+    -------
+    {"triangles", "local", None}
+        What is to be done.
+    """
+    if way != "auto":
+        return way
     if making.affine or problem.costs is None:
         return "triangles"
     loops = making.self_neighbor is True
@@ -66,7 +82,7 @@ def _supported(problem: Any, making: Any) -> Any:
     S = triangles(first.S)
     done = making.scale(S)
     A = S.scaled(done.value)
-    costs = problem.all_costs.beside(A.parts())  # its rows, at first
+    costs = problem.all_costs.beside(A)  # its rows, at first
     graph = replace(
         first, S=A, u=done.value, distance=-A.sq_norm(), residual=done.residual
     )

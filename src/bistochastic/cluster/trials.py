@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
+from bistochastic.cluster.coarse import gathered_points, tried
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
@@ -19,7 +20,7 @@ from bistochastic.cluster.loop import ancmm, penalized
 from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
 from bistochastic.cluster.penalty import Bracket, Penalty
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
-from bistochastic.cluster.refinements import refined
+from bistochastic.cluster.refinements import fitting, refined
 from bistochastic.cluster.step import (
     Step,
     inverse,
@@ -31,7 +32,7 @@ from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.parameters import PAIRS
 from bistochastic.core.protocols import Place
-from bistochastic.graph.components import components
+from bistochastic.graph.components import components, numbered
 from bistochastic.spectrum.ky_fan import ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # first lambda where F has unit rows, its growth
@@ -81,18 +82,56 @@ class Trials:
         base, floor = self.problem(X, c), self.floor(n, c)
         variants = [(base, None)] if c == n else self.variants(base, c)
         self.log.begin(int(model.max_iter) * len(variants), len(variants))
-        runs = [self.run(problem, way, c, floor) for problem, way in variants]
+        runs, best = self._runs(variants, c, floor)
         self.log.end()
-        learned, said = self._chosen(runs)
+        learned, said = self._chosen(runs, best)
         if model.metric in PAIRS:
             learned["_row_sums"] = row_sums(X)
         said += unfound(model.neighbors, base.recall)
         return learned, said + uneven(model.metric, self.place.sample(X))
 
-    def _chosen(self, runs: Any) -> Any:
+    def _runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
+        """Run all variants, and tell which is chosen if others are only tried."""
+        held = self._aggregates(variants, c)
+        if held is None:
+            return [self.run(problem, way, c, floor) for problem, way in variants], None
+        maker, runs, trials = self.maker(floor), [], []
+        for problem, way in variants:
+            way = fitting(problem, way, maker)
+            if way == "local":
+                problem, _ = refined(problem, way, maker)
+            options = {"rng": self.model._generator(), "max_iter": self._most(c)}
+            options["rank"] = partial(rank, c=c, n=problem.costs.n)
+            rule = self._rule(problem, c, unit=True)
+            trial = tried(problem, held, c, maker=maker, rule=rule, **options)
+            learned = {
+                "labels_": labels_of(
+                    replace(trial.step, labels=numbered(trial.labels)), problem.order, c
+                ),
+                "n_neighbors_": self._k(problem),
+                "refine_": way,
+                "n_components_": trial.step.number,
+            }
+            runs.append((learned, [], None))
+            trials.append(trial)
+        best, _ = medoid([learned["labels_"] for learned, *_ in runs])
+        problem, way = variants[best]
+        runs[best] = self.run(problem, runs[best][0]["refine_"], c, floor, trials[best])
+        return runs, best
+
+    def _aggregates(self, variants: Any, c: int) -> Any:
+        """Return aggregates to begin with; None if the loop begins on the points."""
+        model, (problem, _) = self.model, variants[0]
+        plain = model.exact and model.graph_update == "marcus" and c > 1
+        if not plain or model.refine is None or not self.place.gathers:
+            return None
+        return gathered_points(problem, c)
+
+    def _chosen(self, runs: Any, best: Any) -> Any:
         """Return the attributes and warnings of the run that agrees most."""
         found = [learned["labels_"] for learned, *_ in runs]
-        best, agreement = medoid(found)
+        middle, agreement = medoid(found)
+        best = middle if best is None else best
         learned, said, fitted = runs[best]
         learned |= fitted()
         others = np.delete(agreement[best], best)
@@ -186,18 +225,19 @@ class Trials:
         problems.append(base)
         return [(problem, way) for way in ways for problem in problems]
 
-    def run(self, problem: Any, refine: Any, c: int, floor: int) -> Any:
-        """Run the loop on one problem.
+    def run(
+        self, problem: Any, refine: Any, c: int, floor: int, trial: Any = None
+    ) -> Any:
+        """Run the loop on one problem, from where a trial on aggregates ended if any.
 
         Return what is compared with other runs, warnings, and what makes the rest.
         """
         model = self.model
         maker = self.maker(floor)
         problem, refine = refined(problem, refine, maker)
-        steps = self._steps(problem, maker, c)
+        steps = self._steps(problem, maker, c, trial)
         fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
-        max_iter = 1 if model.exact and c == 1 else int(model.max_iter)
-        step, history = followed(self.log, steps, fitted, max_iter)
+        step, history = followed(self.log, steps, fitted, self._most(c))
         if model.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, maker.scale):
                 F = penalized(step.found, problem.unit)
@@ -217,28 +257,38 @@ class Trials:
         said = remarks(model, self.tol, c, step, history, problem.limited)
         return learned, said, partial(fitted, step)
 
-    def _steps(self, problem: Any, maker: Any, c: int) -> Any:
+    def _most(self, c: int) -> int:
+        """Return how many graphs a run may learn."""
+        return 1 if self.model.exact and c == 1 else int(self.model.max_iter)
+
+    def _steps(self, problem: Any, maker: Any, c: int, trial: Any = None) -> Any:
         """Return the steps of Algorithm 2, or the one of a fit of singletons."""
         n = problem.costs.n if problem.costs is not None else 1
         if c == n:
             return iter([(singletons(n, problem.alpha), 0)])
+        first = maker.first(problem)
+        rule, start = self._rule(problem, c, problem.unit), None
+        if trial is not None and trial.step.found is not None:
+            start = trial.embedding(first.S)
+            rule = replace(rule, start=trial.step.lam / rule.growth)
         return ancmm(
             problem.costs,
             c,
-            maker.first(problem),
+            first,
             maker.update(problem),
             alpha=problem.alpha,
-            penalty=self._rule(problem, c),
+            penalty=rule,
             unit=problem.unit,
+            start=start,
             rng=self.model._generator(),
             rank=partial(rank, c=c, n=n) if self.model.exact else None,
         )
 
-    def _rule(self, problem: Any, c: int) -> Any:
+    def _rule(self, problem: Any, c: int, unit: bool) -> Any:
         """Return the rule for lambda."""
         if not self.model.exact:
             return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))
-        if problem.unit:
+        if unit:
             return Bracket(self._lambda(UNIT_START, 1.0), UNIT_GROWTH, fixed=True)
         alpha = problem.mean_alpha
         start = alpha * min(problem.costs.n / c, EXTREME / 2)

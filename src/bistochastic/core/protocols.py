@@ -52,8 +52,18 @@ class Graph(Protocol):
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
         """Return S with edges added: weights[k] at (i[k], j[k]) and its mirror."""
 
+    def mates(self, sizes: Any, free: Any, cap: float) -> Any:
+        """Return for each free node its heaviest free neighbor, -1 where none may be.
+
+        An edge weighs s_ij (1 / sizes_i + 1 / sizes_j); together the two have at most
+        `cap`. Of equal weights that with the lowest number.
+        """
+
+    def gathered(self, groups: Any, number: int) -> Self:
+        """Return P' S P: the sums of entries between groups of nodes."""
+
     def parts(self) -> Any:
-        """Return the entries as costs -s_ij, for `Costs.beside`."""
+        """Return the entries as costs -s_ij in tables, for `Costs.beside`."""
 
     def recurrence(
         self, X: Any, Y: Any, center: float, terms: Sequence[Any], accuracy: float
@@ -165,8 +175,8 @@ class Costs(Protocol):
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates (None for all in order) and costs, part by part."""
 
-    def beside(self, parts: Any) -> Self:
-        """Return other costs of the same points, of parts that a graph made."""
+    def beside(self, A: Graph) -> Any:
+        """Return the entries of a graph of the same points as costs -a_ij."""
 
     def weigh(
         self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
@@ -207,6 +217,12 @@ class Rows(Costs, Protocol):
 
     def symmetrized(self) -> Graph:
         """Return (S + S') / 2 of the positive weights, Eq. (16)."""
+
+    def gathered(self, groups: Any, number: int) -> tuple[Any, Any]:
+        """Return the sums of positive weights between groups, and their numbers.
+
+        Both are SciPy CSR arrays on the host, with the same pattern.
+        """
 
     def moved(self, u: Any) -> float:
         """Return the squared norm of DSD - S with D = diag(u)."""
@@ -253,6 +269,7 @@ class Place(Protocol):
     """
 
     lazy: bool  # whether fitted attributes stay here until they are asked for
+    gathers: bool  # whether graphs and rows here answer `gathered`
 
     def checked(self, X: Any, check: Callable[[Any], Any], metric: Any) -> Any:
         """Return the data, looked at; `check` looks at those that are on the host."""

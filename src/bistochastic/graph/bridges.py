@@ -198,7 +198,12 @@ def reunited(labels: Any, twins: Any) -> tuple[Any, Any]:
 
 
 def bridges(
-    labels: Any, links: Any, *, floor: int = 1, most: int | None = None
+    labels: Any,
+    links: Any,
+    *,
+    floor: int = 1,
+    most: int | None = None,
+    sizes: Any = None,
 ) -> tuple[Any, Any]:
     """Choose pairs of points that join components.
 
@@ -216,6 +221,8 @@ def bridges(
         Smallest size of a component that may stay.
     most : int, optional
         How many components may stay.
+    sizes : array of shape (n,), optional
+        Numbers of points, if rows stand for aggregates.
 
     Returns
     -------
@@ -225,8 +232,9 @@ def bridges(
         The components afterwards.
     """
     pairs: list[Any] = []
+    points = sizes
     while True:
-        sizes = np.bincount(labels)
+        sizes = np.bincount(labels, points)
         small = np.flatnonzero(sizes < floor)
         many = most is not None and sizes.size > most
         if sizes.size == 1 or not (small.size or many):

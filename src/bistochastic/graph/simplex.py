@@ -276,6 +276,34 @@ def relaxed_rows(m: Any, alpha: Any) -> Any:
     return without_traces(relaxed(m, alpha[:, None] if np.ndim(alpha) else alpha))
 
 
+def aggregated_rows(m: Any, sizes: Any, pairs: Any, alpha: Any) -> Any:
+    r"""Solve rows of Eq. (14) for aggregates of points, without traces.
+
+    The row of an aggregate of w points sums to w, and an entry that stands for e pairs
+    of points, each with an equal share, has the squared norm :math:`s^2 / e`. The
+    minimizer of :math:`\sum_j m_{ij} s_{ij} + \alpha s_{ij}^2 / e_{ij}` is w times that
+    of a weighted simplex. With w = 1 and e = 1, `relaxed_rows`.
+
+    Parameters
+    ----------
+    m : array of shape (n_rows, n_candidates)
+        Costs of a pair of points.
+    sizes : array of shape (n_rows,)
+        Numbers of points w of the aggregates.
+    pairs : array of shape (n_rows, n_candidates)
+        Numbers of pairs e that entries stand for, positive.
+    alpha : float
+        Weight of the squared norm.
+
+    Returns
+    -------
+    array of shape (n_rows, n_candidates)
+        Weights, rows sum to `sizes`.
+    """
+    w = sizes[:, None]
+    return without_traces(w * weighted_simplex(-m / (2.0 * alpha), w / pairs))
+
+
 def reach_of_rows(m: Any, alpha: Any) -> Any:
     """Return the limit of costs of each row, by an alpha of each."""
     return reach(m, alpha[:, None])

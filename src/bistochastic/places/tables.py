@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from bistochastic.core.arrays import on_cpu
 from bistochastic.places.host.csr import Csr, compiled
 from bistochastic.places.host.dense import FEW, Dense
+from bistochastic.places.host.pattern_costs import PatternCosts
 from bistochastic.places.parts import TILE, Part, Pattern, tiles
 
 
@@ -78,9 +79,9 @@ class DenseCosts:
         """Return the array."""
         return self._M
 
-    def beside(self, parts: Any) -> Any:
-        """Return other costs as tables, of NumPy arrays or such as these."""
-        return self.table(1).beside(parts)
+    def beside(self, A: Any) -> Any:
+        """Return the entries of a graph as costs -a_ij."""
+        return self.table(1).beside(A)
 
     def listed(self) -> list[tuple[Any, Any, Any]]:
         """Return rows, candidates (None for all in order) and costs, on the CPU."""
@@ -255,9 +256,14 @@ class TableCosts:
             parts.append(Part(part.rows, columns, values, pattern))
         return self._with(parts)
 
-    def beside(self, parts: Any) -> Self:
-        """Return other costs in the way of these, of NumPy arrays or such as these."""
+    def beside(self, A: Any) -> Any:
+        """Return the entries of a graph as costs -a_ij, on its pattern if it has one.
+
+        Else in tables, of NumPy arrays or such as these.
+        """
         first, xp = self.parts[0].values, self._xp
+        if isinstance(A, Csr) and isinstance(first, np.ndarray):
+            return PatternCosts.of(A.entries(0.0))
         to = {"device": device(first)}
         return self._with(
             Part(
@@ -265,8 +271,12 @@ class TableCosts:
                 xp.asarray(part.columns, **to),
                 xp.asarray(part.values, dtype=first.dtype, **to),
             )
-            for part in parts
+            for part in A.parts()
         )
+
+    def gathered(self, groups: Any, number: int) -> tuple[Any, Any]:
+        """Return the sums of positive weights between groups, and their numbers."""
+        return self._graph.sums_of_tables(self.parts, self.n, groups, number)
 
     def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
         """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""

@@ -1,6 +1,6 @@
 """The step of F, by Ky Fan's theorem: Eqs. (9), (11) and (12)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,11 @@ class Embedding:
     n_products: int
     guards: Any = None
 
+    def times(self, factors: Any) -> "Embedding":
+        """Return this with the rows of all vectors multiplied."""
+        guards = None if self.guards is None else self.guards * factors
+        return replace(self, F=self.F * factors, guards=guards)
+
     @property
     def trace(self) -> Any:
         """The sum of the eigenvalues, Tr(F' L F): both sides of Eq. (9)."""
@@ -63,6 +68,7 @@ def ky_fan(
     last: Any = None,
     tol: float | None = None,
     rng: np.random.Generator | None = None,
+    sizes: Any = None,
 ) -> Any:
     r"""Find the F with orthonormal columns and the smallest Tr(F' L F), Eq. (11).
 
@@ -71,6 +77,9 @@ def ky_fan(
     belong to the c largest eigenvalues of S. Any other S is given loops and divided by
     its largest row sum, which divides L. By Eq. (12) their trace is half the weighted
     sum of squared distances between the rows of F.
+
+    Of aggregates with sizes w and S 1 = w, F has :math:`F' W F = I` instead, and
+    :math:`W^{1/2} F` are eigenvectors of :math:`W^{-1/2} S W^{-1/2}`.
 
     The indicators of connected components are eigenvectors of the eigenvalue 0 and
     are put in first: no copy of it can be missed, and the solver looks for the rest
@@ -92,15 +101,35 @@ def ky_fan(
         3e-4 from 500,000 on. Singles reach no less than 1e-4.
     rng : numpy.random.Generator, optional
         Draws the other vectors of the block; by default one with a fixed seed.
+    sizes : array of shape (n,), optional
+        Numbers of points w, the row sums of S, if rows stand for aggregates.
 
     Returns
     -------
     Embedding
         F, the eigenvalues, and how it went.
     """
-    S, largest = _regular(S)
+    if sizes is None:
+        return _found(*_regular(S), c, labels, last, tol, rng, S.ones())
+    root = array_namespace(sizes).sqrt(sizes)
+    last = last and last.times(root[:, None])
+    found = _found(S.scaled(1.0 / root), 1.0, c, labels, last, tol, rng, root)
+    return found.times(1.0 / root[:, None])
+
+
+def _found(
+    S: Graph,
+    largest: float,
+    c: int,
+    labels: Any,
+    last: Any,
+    tol: float | None,
+    rng: np.random.Generator | None,
+    root: Any,
+) -> Embedding:
+    """Find F for an S whose eigenvectors of the eigenvalue 1 are parts of `root`."""
     before = S.n_products
-    Q = _indicators(S, labels, c)
+    Q = _indicators(S, labels, c, root)
     rest = c - Q.shape[1]
     if rest == 0:
         return Embedding(Q, np.zeros(c), Status.CONVERGED, 0)
@@ -172,9 +201,9 @@ def _regular(S: Any) -> Any:
     return S.shifted(largest - degree).scaled(root * S.ones()), largest
 
 
-def _indicators(S: Any, labels: Any, c: int) -> Any:
-    """Return the unit vectors that are constant on one component each, at most c."""
-    sizes = np.bincount(labels)
+def _indicators(S: Any, labels: Any, c: int, root: Any) -> Any:
+    """Return the parts of `root` on one component each, of length one, at most c."""
+    sizes = np.bincount(labels, on_cpu(root) ** 2)
     largest = np.argsort(-sizes, kind="stable")
     if sizes.size > c:
         largest = by_size(S, labels, sizes)[:c]
@@ -186,7 +215,7 @@ def _indicators(S: Any, labels: Any, c: int) -> Any:
         xp.asarray(row, dtype=place.dtype, device=device(place))[None, :]
         for row in (np.arange(len(largest)), sizes[largest] ** -0.5)
     )
-    return xp.astype(place[:, None] == numbers, place.dtype) * lengths
+    return xp.astype(place[:, None] == numbers, place.dtype) * lengths * root[:, None]
 
 
 def _dense(S: Any, Q: Any, rest: Any) -> Any:

@@ -127,8 +127,9 @@ class BlockCosts:
         made = self.layout.gather(self.layout.each("listed", _listed, self.tables))
         return [part for parts in made for part in parts]
 
-    def beside(self, tables: list[Any]) -> "BlockCosts":
-        """Return other costs of the same points, made by `Blocks.parts`."""
+    def beside(self, A: Any) -> "BlockCosts":
+        """Return the entries of a graph as costs -a_ij."""
+        tables = A.parts()
         return type(self)(self.layout, tables, Pattern(self.layout, tables))
 
     def _local(

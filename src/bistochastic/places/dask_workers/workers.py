@@ -58,6 +58,7 @@ class DaskWorkers:
         self._layout: Any = None
 
     lazy = True
+    gathers = False
 
     @classmethod
     def active(cls, device: Any = None, *, single: bool = False) -> "DaskWorkers":

@@ -11,6 +11,7 @@ from bistochastic.core.arrays import in_range, scaled_by
 from bistochastic.core.jobs import workers
 from bistochastic.core.protocols import Text
 from bistochastic.core.recurrence import recurrence
+from bistochastic.places.host.gathering import gathered, mates, symmetric
 from bistochastic.places.parts import Part, affinity_parts
 
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
@@ -53,6 +54,16 @@ class Csr:
     def halves(cls, pattern: Any, values: np.ndarray) -> Self:
         """Hold (S + S') / 2 of the positive weights in a table."""
         return cls(compiled(halves, values.size, "ON_TABLES")(pattern, values))
+
+    @classmethod
+    def sums_of_tables(cls, parts: Any, n: int, groups: Any, number: int) -> Any:
+        """Return the sums of positive weights between groups, and their numbers."""
+        body = compiled(gathered, sum(part.values.size for part in parts), "ON_ROWS")
+        held = [_rows_of(part, n) for part in parts]
+        ones = [cls(S).indicator().native() for S in held]
+        return tuple(
+            sum(body(S, groups, number) for S in some) for some in (held, ones)
+        )
 
     def ones(self) -> np.ndarray:
         """Return the vector of n ones."""
@@ -113,23 +124,21 @@ class Csr:
         B = csr_array((np.asarray(weights), (i, j)), shape=self._S.shape)
         return type(self)(csr_array(self._S + (B + B.T)))
 
+    def mates(self, sizes: Any, free: Any, cap: float) -> np.ndarray:
+        """Return for each row that is free its heaviest free neighbor, or -1."""
+        return self.fast(mates)(self._S, sizes, free, cap)
+
+    def gathered(self, groups: np.ndarray, number: int) -> Self:
+        """Return the sums of entries between groups, symmetric to the bit."""
+        return type(self)(symmetric(self.fast(gathered)(self._S, groups, number)))
+
     def parts(self) -> list[Part]:
         """Return the entries as costs -s_ij, the cheapest of each row first."""
         return affinity_parts(self.entries(0.0))
 
     def supported(self) -> Self:
-        """Return s_ij times the root of (S^2)_ij on the pattern, by blocks of rows."""
-        S, made = self._S, []
-        step = max(1, SQUARE * self.n // max(1, S.nnz))
-        for a in range(0, self.n, step):
-            rows = S[a : a + step]
-            ones = csr_array(
-                (np.ones(rows.nnz), rows.indices, rows.indptr), shape=rows.shape
-            )
-            made.append(csr_array((rows @ S).multiply(ones)))
-        square = csr_array(vstack(made, format="csr"))
-        square = (square + square.T) / 2  # to the bit
-        return type(self)(csr_array(S.multiply(square.sqrt())))
+        """Return s_ij times the root of (S^2)_ij on the pattern."""
+        return type(self)(self.fast(supported)(self._S))
 
     def pattern(self) -> csr_array:
         """Return the matrix itself: its stored entries are the positive ones."""
@@ -203,6 +212,16 @@ class Csr:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
 
 
+def _rows_of(part: Part, n: int) -> csr_array:
+    """Return the positive weights of a part of a table as a matrix of n rows."""
+    order = np.argsort(part.rows, kind="stable")
+    values, columns = part.values[order], part.columns[order]
+    kept = values > 0
+    ends = np.zeros(n + 1, dtype=np.int64)
+    ends[part.rows[order] + 1] = kept.sum(axis=1)
+    return csr_array((values[kept], columns[kept], np.cumsum(ends)), shape=(n, n))
+
+
 def halves(pattern: Any, values: np.ndarray) -> csr_array:
     """Return (S + S') / 2 of the positive weights in a table."""
     i, k = np.nonzero(values > 0)
@@ -232,6 +251,21 @@ def weights(S: csr_array, u: np.ndarray, reuse: bool = False) -> np.ndarray:
     out *= u[S.indices]
     out *= S.data
     return out
+
+
+def supported(S: csr_array) -> csr_array:
+    """Return s_ij times the root of (S^2)_ij on the pattern, by blocks of rows."""
+    n, made = S.shape[0], []
+    step = max(1, SQUARE * n // max(1, S.nnz))
+    for a in range(0, n, step):
+        rows = S[a : a + step]
+        ones = csr_array(
+            (np.ones(rows.nnz), rows.indices, rows.indptr), shape=rows.shape
+        )
+        made.append(csr_array((rows @ S).multiply(ones)))
+    square = csr_array(vstack(made, format="csr"))
+    square = (square + square.T) / 2  # to the bit
+    return csr_array(S.multiply(square.sqrt()))
 
 
 def sums(K: csr_array, omega: float, a: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ class Host:
 
     tensor: Any = None
     lazy = False
+    gathers = True
 
     @classmethod
     def of(cls, X: Any) -> "Host":

@@ -17,10 +17,16 @@ from typing import Any
 from numba import config, get_num_threads, set_num_threads
 
 from bistochastic.core import recurrence as recurrence_text
-from bistochastic.graph import components
+from bistochastic.graph import components, simplex
 from bistochastic.neighbors import descent
 from bistochastic.places import tables as costs
-from bistochastic.places.host import csr, dense
+from bistochastic.places.host import (
+    csr,
+    dense,
+    gathering,
+    kernels_entries,
+    pattern_costs,
+)
 from bistochastic.places.host.compiler import loops
 from bistochastic.places.host.kernels_descent import (
     offer_leaves,
@@ -76,6 +82,9 @@ ON_PATTERNS: Bodies = {
 ON_ROWS: Bodies = {
     csr.product: product,
     csr.weights: weights,
+    csr.supported: kernels_entries.supported,
+    gathering.mates: kernels_entries.mates,
+    gathering.gathered: kernels_entries.gathered,
     csr.three_term: three_term,
     csr.exponents: exponents,
     csr.positives: positives,
@@ -86,9 +95,15 @@ ON_ROWS: Bodies = {
 ON_TABLES: Bodies = {
     costs.distances: distances,
     csr.halves: halves,
+    pattern_costs.penalties: kernels_entries.penalties,
+    pattern_costs.mirrored_mean: kernels_entries.mirrored_mean,
     descent.offer_leaves: offer_leaves,
     descent.offer_neighbors: offer_neighbors,
     descent.standing_in: standing_in,
+}
+ON_ENTRIES: Bodies = {
+    simplex.relaxed_rows: kernels_entries.relaxed_rows,
+    simplex.aggregated_rows: kernels_entries.aggregated_rows,
 }
 ON_ARRAYS: Bodies = {dense.positives: dense_positives}
 
@@ -96,6 +111,7 @@ ON_ARRAYS: Bodies = {dense.positives: dense_positives}
 def _without_threads() -> None:
     ON_ROWS.clear()
     ON_TABLES.clear()
+    ON_ENTRIES.clear()
     ON_ARRAYS.clear()
 
 

@@ -51,6 +51,7 @@ class TorchDevice:
     tensor: Any = None
     budget: int = BUDGET
     lazy = True
+    gathers = True
 
     @classmethod
     def named(cls, name: Any, *, single: bool = False, X: Any = None) -> "TorchDevice":
