@@ -2,15 +2,16 @@
 
 The sums of a doubly stochastic graph over aggregates are doubly stochastic with their
 sizes as marginals, so that the problem of aggregates is of the same kind, and the same
-loop solves it. See docs/theory/coarse.md.
+loop solves it (docs/theory/coarse.md). All numbers of neighbors are tried on about a
+thousand aggregates; what the chosen one found there is corrected on four times as many,
+and then on the points.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from array_api_compat import array_namespace, device
 
 from bistochastic.cluster.loop import ancmm
 from bistochastic.cluster.problem import Problem
@@ -18,14 +19,16 @@ from bistochastic.cluster.step import Learned, Step
 from bistochastic.core.run import run
 from bistochastic.graph.aggregates import Aggregates, aggregates
 from bistochastic.graph.bridges import Links
-from bistochastic.graph.simplex import first_weights
 from bistochastic.places.host.csr import Csr
 from bistochastic.places.host.pattern_costs import GraphPattern, PatternCosts
+from bistochastic.spectrum.ky_fan import Embedding
 
-AGGREGATES = 1000  # how many aggregates there are, at most
-EACH = 20  # aggregates for each cluster, at least
-WORTH = 1.5  # points to an aggregate from which on the coarse loop is worth its while
-SMOOTH = 3  # products with the fine graph that smooth what a coarse one found
+AGGREGATES, EACH = 1000, 20  # most aggregates of trials; or so many for each cluster
+FINER = 4  # times as many aggregates, on which the chosen trial is corrected
+WORTH = 1.5  # points to an aggregate from which on aggregates are worth their while
+SMOOTH = 3  # products with a graph that smooth what a coarser one found
+BORDERS = 8  # products with the graph of the points that settle borders
+LOOSE = 1e-4  # errors of eigenvectors on the way, where coarser ones start them
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,115 +41,173 @@ class Trial:
         Its best step.
     n_iter : int
         How many graphs it learned.
-    groups : array of int of shape (n,)
-        The aggregate of each point.
+    held : Aggregates
+        The aggregates.
     """
 
     step: Step
     n_iter: int
-    groups: np.ndarray
+    held: Aggregates
 
     @property
     def labels(self) -> np.ndarray:
         """The cluster of each point."""
-        return self.step.labels[self.groups]
+        return self.step.labels[self.held.groups]
 
-    def embedding(self, S: Any) -> Any:
-        """Return the embedding of the points: that of aggregates, smoothed."""
-        found = self.step.found
+    def smoothed(self, S: Any, held: Aggregates | None = None) -> Embedding | None:
+        """Return the embedding for a finer graph: that of the aggregates, smoothed.
+
+        Parameters
+        ----------
+        S : Graph
+            The finer graph.
+        held : Aggregates, optional
+            What its rows stand for; points by default.
+
+        Returns
+        -------
+        Embedding or None
+            None if the first graph was the result.
+        """
+        found, parent = self.step.found, self.held.groups
         if found is None:
             return None
-        F = S.vector(found.F[self.groups])
+        sizes = 1.0
+        if held is not None:
+            parent = np.empty(held.sizes.size, dtype=np.int64)
+            parent[held.groups] = self.held.groups
+            sizes = S.vector(held.sizes)[:, None]
+        F = S.vector(found.F[parent])
         for _ in range(SMOOTH):
-            F = S.apply(F)
+            F = S.apply(F) / sizes
         return replace(found, F=F, n_products=SMOOTH * F.shape[1], guards=None)
 
+    def indicated(self, S: Any) -> Embedding | None:
+        """Return the embedding of the clusters, their indicators (Theorem 3).
 
-def gathered_points(problem: Problem, c: int) -> Aggregates | None:
-    """Aggregate points by the rows of their first graph; None if they are few.
+        A point at a border goes to the cluster that random steps from it end in most
+        often, as S has it.
+
+        Parameters
+        ----------
+        S : Graph
+            The graph of the points.
+
+        Returns
+        -------
+        Embedding or None
+            None if the first graph was the result.
+        """
+        found, number = self.step.found, self.step.number
+        if found is None:
+            return None
+        own = S.vector(self.labels)
+        xp = array_namespace(own)
+        every = xp.arange(number, dtype=own.dtype, device=device(own))[None, :]
+        F = xp.astype(own[:, None] == every, own.dtype)
+        for _ in range(BORDERS):
+            F = S.apply(F)
+        most = xp.astype(xp.argmax(F, axis=1), own.dtype)
+        F = xp.astype(most[:, None] == every, own.dtype)
+        return replace(found, F=F, n_products=BORDERS * number, guards=None)
+
+
+def few(n: int, c: int) -> bool:
+    """Tell whether so few points need no aggregates."""
+    return n < WORTH * _target(c)
+
+
+def _target(c: int) -> int:
+    return max(AGGREGATES, EACH * c)
+
+
+def gathered_points(first: Learned, c: int) -> list[Aggregates]:
+    """Aggregate points by their first graph.
 
     Parameters
     ----------
-    problem : Problem
-        With the fewest neighbors that are tried.
+    first : Learned
+        That with the fewest neighbors that are tried.
     c : int
         Number of clusters.
 
     Returns
     -------
-    Aggregates or None
-        At most a thousand, or twenty for each cluster if that is more.
+    list of Aggregates
+        The last for trials, about a thousand, or twenty for each cluster; before it,
+        where there are many more points, four times as many.
     """
-    target = max(AGGREGATES, EACH * c)
-    if problem.costs.n < WORTH * target:
-        return None
-    if problem.given is not None:
-        return aggregates(problem.given.S, target)
-    return aggregates(_first_rows(problem).symmetrized(), target)
+    target = _target(c)
+    finer = FINER * target
+    between = [finer] if first.S.n >= WORTH * finer else []
+    return aggregates(first.S, [*between, target])
 
 
-def of_aggregates(problem: Problem, held: Aggregates, maker: Any) -> Problem:
+def of_aggregates(first: Learned, held: Aggregates, maker: Any) -> Problem:
     """Return the problem of aggregates.
 
     Parameters
     ----------
-    problem : Problem
-        That of the points.
+    first : Learned
+        The first graph of the points.
     held : Aggregates
         The aggregates.
     maker : GraphMaker
-        Maps the first graph.
+        Mends what rounding did to row sums.
 
     Returns
     -------
     Problem
         On the host. Its rows, without a penalty, are the sums of those of the points.
     """
-    number = held.sizes.size
-    if problem.given is not None:
-        S = problem.given.S
-        sums = [
-            graph.gathered(held.groups, number).entries(0.0)
-            for graph in (S, S.indicator())
-        ]
-    else:
-        sums = _first_rows(problem).gathered(held.groups, number)
-    pattern, (weights, pairs) = _together(*sums)
-    known = pairs > 0
-    costs = np.where(known, -weights / np.where(known, pairs, 1.0), np.inf)
-    rows = PatternCosts(pattern, weights)
-    S = rows.symmetrized()
-    done = maker.scale(S, sizes=held.sizes)
-    first = Learned(
-        S=S.scaled(done.value),
-        u=done.value,
-        distance=0.0,
-        residual=done.residual,
-        n_products=S.n_products,
+    n, groups = held.sizes.size, held.groups
+    weights, pairs = (
+        Csr(graph.gathered(groups, n).entries(0.0))
+        for graph in (first.S, first.S.indicator())
     )
-    links = PatternLinks.of(S, held.sizes)
+    done = maker.scale(weights, sizes=held.sizes)
+    S = weights.scaled(done.value)
+    entries = S.native()
+    pattern = GraphPattern(entries.indptr, entries.indices)
+    number = pairs.native().data
+    costs = PatternCosts(pattern, -entries.data / number)
+    graph = Learned(
+        S=S,
+        u=done.value,
+        distance=-S.sq_norm(),
+        residual=done.residual,
+        n_products=weights.n_products,
+    )
     return Problem(
-        all_costs=PatternCosts(pattern, costs),
-        costs=PatternCosts(pattern, costs),
-        k=problem.k,
+        all_costs=costs,
+        costs=costs,
+        k=0,
         alpha=0.5,
-        given=first,
-        links=links,
+        given=graph,
+        links=PatternLinks.of(S, held.sizes),
         unit=True,
         sizes=held.sizes,
-        pairs=PatternCosts(pattern, np.where(known, pairs, 1.0)),
+        pairs=PatternCosts(pattern, number),
     )
 
 
 def tried(
-    problem: Problem, held: Aggregates, c: int, *, maker: Any, rule: Any, **options: Any
+    first: Learned,
+    held: Aggregates,
+    c: int,
+    *,
+    maker: Any,
+    rule: Any,
+    max_iter: int,
+    coarser: Trial | None = None,
+    **options: Any,
 ) -> Trial:
     """Run the loop on aggregates.
 
     Parameters
     ----------
-    problem : Problem
-        That of the points.
+    first : Learned
+        The first graph of the points.
     held : Aggregates
         The aggregates.
     c : int
@@ -155,52 +216,38 @@ def tried(
         Makes graphs.
     rule : Bracket
         The rule for lambda.
+    max_iter : int
+        Most graphs to learn.
+    coarser : Trial, optional
+        What fewer aggregates found, to go on from.
     **options : object
-        `rng`, `rank` and `max_iter` of the loop.
+        `rng` and `rank` of the loop.
 
     Returns
     -------
     Trial
         What was found.
     """
-    coarse = of_aggregates(problem, held, maker)
-    most = options.pop("max_iter")
+    problem = of_aggregates(first, held, maker)
+    start = None
+    if coarser is not None:
+        start = coarser.smoothed(problem.given.S, held)
+        rule = rule.resumed(coarser.step.lam)
     steps = ancmm(
-        coarse.costs,
+        problem.costs,
         c,
-        coarse.given,
-        maker.update(coarse),
-        alpha=coarse.alpha,
+        problem.given,
+        maker.update(problem),
+        alpha=problem.alpha,
         penalty=rule,
         unit=True,
-        sizes=coarse.sizes,
+        sizes=problem.sizes,
+        start=start,
+        tol=LOOSE,
         **options,
     )
-    done = run(steps, tol=0, max_iter=most, patience=most + 2)
-    return Trial(done.value, done.n_iter, held.groups)
-
-
-def _first_rows(problem: Problem) -> Any:
-    return problem.all_costs.weigh(partial(first_weights, k=problem.k))
-
-
-def _together(*sums: csr_array) -> tuple[GraphPattern, list[np.ndarray]]:
-    """Put matrices on the pattern that they and their transposes have together."""
-    n = sums[0].shape[0]
-    keys = [
-        np.repeat(np.arange(n), np.diff(S.indptr)) * n + S.indices.astype(np.int64)
-        for S in sums
-    ]
-    own = keys[0]
-    every = np.union1d(own, own % n * n + own // n)
-    indptr = np.searchsorted(every, np.arange(n + 1) * n).astype(np.int32)
-    pattern = GraphPattern(indptr, (every % n).astype(np.int32))
-    made = []
-    for S, key in zip(sums, keys, strict=True):
-        values = np.zeros(every.size)
-        values[np.searchsorted(every, key)] = S.data
-        made.append(values)
-    return pattern, made
+    done = run(steps, tol=0, max_iter=max_iter, patience=max_iter + 2)
+    return Trial(done.value, done.n_iter, held)
 
 
 @dataclass(frozen=True, eq=False)

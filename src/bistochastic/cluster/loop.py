@@ -23,6 +23,7 @@ def ancmm(
     unit: bool = False,
     sizes: Any = None,
     start: Any = None,
+    tol: float | None = None,
     rng: np.random.Generator | None = None,
     rank: Callable[..., Any] | None = None,
 ) -> Iterator[Any]:
@@ -48,6 +49,8 @@ def ancmm(
         Numbers of points, if rows stand for aggregates.
     start : Embedding, optional
         What stands for the F of the first graph, as a coarser level found it.
+    tol : float, optional
+        Errors of eigenvectors; by default, as `ky_fan` has it.
     rng : numpy.random.Generator, optional
         Starts the eigensolver.
     rank : callable, optional
@@ -73,8 +76,8 @@ def ancmm(
             found, known = start, False
             F = penalized(found, unit)
         elif not found or number <= c:  # kept while there are too many
-            last = {"last": found, "rng": rng, "sizes": sizes}
-            found = ky_fan(graph.S, c, labels, **last)  # line 3, Eq. (11)
+            how = {"last": found, "tol": tol, "rng": rng, "sizes": sizes}
+            found = ky_fan(graph.S, c, labels, **how)  # line 3, Eq. (11)
             F = penalized(found, unit)
         graph = None  # its memory is needed
         graph = update(costs.plus(lam, F))  # lines 4-6

@@ -1,6 +1,6 @@
 """Rules for the penalty lambda: doubled and halved, or bracketed and bisected."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 NARROW = 1.02  # a bracket of lambda this tight is not divided any more
@@ -54,6 +54,10 @@ class Bracket:
     fixed: bool = False
     low: float | None = None
     high: float | None = None
+
+    def resumed(self, lam: float) -> "Bracket":
+        """Return a new rule that starts where another ended, or a step before."""
+        return replace(self, start=lam / self.growth if lam else self.start)
 
     def after(self, lam: float, number: Any, c: int) -> Any:
         """Return lambda for the next step, or None if there is none left to try."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
-from bistochastic.cluster.coarse import gathered_points, tried
+from bistochastic.cluster.coarse import LOOSE, few, gathered_points, tried
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
@@ -92,40 +92,47 @@ class Trials:
 
     def _runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
         """Run all variants, and tell which is chosen if others are only tried."""
-        held = self._aggregates(variants, c)
-        if held is None:
+        if not self._coarse(variants[0][0].costs.n, c):
             return [self.run(problem, way, c, floor) for problem, way in variants], None
-        maker, runs, trials = self.maker(floor), [], []
+        maker, held, runs, trials = self.maker(floor), [], list[Any](), list[Any]()
         for problem, way in variants:
             way = fitting(problem, way, maker)
             if way == "local":
                 problem, _ = refined(problem, way, maker)
-            options = {"rng": self.model._generator(), "max_iter": self._most(c)}
-            options["rank"] = partial(rank, c=c, n=problem.costs.n)
-            rule = self._rule(problem, c, unit=True)
-            trial = tried(problem, held, c, maker=maker, rule=rule, **options)
-            learned = {
-                "labels_": labels_of(
-                    replace(trial.step, labels=numbered(trial.labels)), problem.order, c
-                ),
+            first = maker.first(problem)
+            held = held or gathered_points(first, c)
+            trials.append(tried(first, held[-1], c, **self._how(problem, c, maker)))
+            labels = trials[-1].labels
+            labels = labels if problem.order is None else labels[inverse(problem.order)]
+            made = {
+                "labels_": numbered(labels),
                 "n_neighbors_": self._k(problem),
                 "refine_": way,
-                "n_components_": trial.step.number,
+                "n_components_": trials[-1].step.number,
             }
-            runs.append((learned, [], None))
-            trials.append(trial)
-        best, _ = medoid([learned["labels_"] for learned, *_ in runs])
-        problem, way = variants[best]
-        runs[best] = self.run(problem, runs[best][0]["refine_"], c, floor, trials[best])
+            runs.append((made, [], None))
+            del first
+        best, _ = medoid([made["labels_"] for made, *_ in runs])
+        problem, way = variants[best][0], runs[best][0]["refine_"]
+        begun = trials[best], held[:-1]
+        runs[best] = self.run(problem, way, c, floor, begun)
         return runs, best
 
-    def _aggregates(self, variants: Any, c: int) -> Any:
-        """Return aggregates to begin with; None if the loop begins on the points."""
-        model, (problem, _) = self.model, variants[0]
-        plain = model.exact and model.graph_update == "marcus" and c > 1
-        if not plain or model.refine is None or not self.place.gathers:
-            return None
-        return gathered_points(problem, c)
+    def _how(self, problem: Any, c: int, maker: Any) -> Any:
+        """Return how the loop runs on aggregates."""
+        return {
+            "maker": maker,
+            "rule": self._rule(problem, c, unit=True),
+            "rng": self.model._generator(),
+            "rank": partial(rank, c=c, n=problem.costs.n),
+            "max_iter": self._most(c),
+        }
+
+    def _coarse(self, n: int, c: int) -> bool:
+        """Tell whether the loop begins on aggregates of points."""
+        model = self.model
+        unit = model.refine is not None and model.graph_update == "marcus"
+        return model.exact and unit and c > 1 and self.place.gathers and not few(n, c)
 
     def _chosen(self, runs: Any, best: Any) -> Any:
         """Return the attributes and warnings of the run that agrees most."""
@@ -226,16 +233,16 @@ class Trials:
         return [(problem, way) for way in ways for problem in problems]
 
     def run(
-        self, problem: Any, refine: Any, c: int, floor: int, trial: Any = None
+        self, problem: Any, refine: Any, c: int, floor: int, begun: Any = None
     ) -> Any:
-        """Run the loop on one problem, from where a trial on aggregates ended if any.
+        """Run the loop on one problem, from what was begun on aggregates if anything.
 
         Return what is compared with other runs, warnings, and what makes the rest.
         """
         model = self.model
         maker = self.maker(floor)
         problem, refine = refined(problem, refine, maker)
-        steps = self._steps(problem, maker, c, trial)
+        steps = self._steps(problem, maker, c, begun)
         fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
         step, history = followed(self.log, steps, fitted, self._most(c))
         if model.exact and step.number != c:
@@ -261,16 +268,15 @@ class Trials:
         """Return how many graphs a run may learn."""
         return 1 if self.model.exact and c == 1 else int(self.model.max_iter)
 
-    def _steps(self, problem: Any, maker: Any, c: int, trial: Any = None) -> Any:
+    def _steps(self, problem: Any, maker: Any, c: int, begun: Any = None) -> Any:
         """Return the steps of Algorithm 2, or the one of a fit of singletons."""
         n = problem.costs.n if problem.costs is not None else 1
         if c == n:
             return iter([(singletons(n, problem.alpha), 0)])
         first = maker.first(problem)
         rule, start = self._rule(problem, c, problem.unit), None
-        if trial is not None and trial.step.found is not None:
-            start = trial.embedding(first.S)
-            rule = replace(rule, start=trial.step.lam / rule.growth)
+        if begun is not None:
+            rule, start = self._resumed(problem, first, c, maker, *begun)
         return ancmm(
             problem.costs,
             c,
@@ -280,9 +286,22 @@ class Trials:
             penalty=rule,
             unit=problem.unit,
             start=start,
+            tol=None if begun is None else LOOSE,
             rng=self.model._generator(),
             rank=partial(rank, c=c, n=n) if self.model.exact else None,
         )
+
+    def _resumed(
+        self, problem: Any, first: Any, c: int, maker: Any, trial: Any, finer: Any
+    ) -> Any:
+        """Return lambda's rule and F to go on with from a trial on aggregates."""
+        how = self._how(problem, c, maker)
+        rule = how["rule"]
+        for held in finer:
+            trial = tried(first, held, c, coarser=trial, **how)
+        if finer and trial.step.number == c and trial.step.found is not None:
+            return replace(rule, start=trial.step.lam), trial.indicated(first.S)
+        return rule.resumed(trial.step.lam), trial.smoothed(first.S)
 
     def _rule(self, problem: Any, c: int, unit: bool) -> Any:
         """Return the rule for lambda."""

@@ -218,12 +218,6 @@ class Rows(Costs, Protocol):
     def symmetrized(self) -> Graph:
         """Return (S + S') / 2 of the positive weights, Eq. (16)."""
 
-    def gathered(self, groups: Any, number: int) -> tuple[Any, Any]:
-        """Return the sums of positive weights between groups, and their numbers.
-
-        Both are SciPy CSR arrays on the host, with the same pattern.
-        """
-
     def moved(self, u: Any) -> float:
         """Return the squared norm of DSD - S with D = diag(u)."""
 
@@ -269,7 +263,7 @@ class Place(Protocol):
     """
 
     lazy: bool  # whether fitted attributes stay here until they are asked for
-    gathers: bool  # whether graphs and rows here answer `gathered`
+    gathers: bool  # whether graphs here answer `mates` and `gathered`
 
     def checked(self, X: Any, check: Callable[[Any], Any], metric: Any) -> Any:
         """Return the data, looked at; `check` looks at those that are on the host."""

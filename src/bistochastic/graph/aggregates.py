@@ -4,6 +4,7 @@ With P the indicators of aggregates and w their sizes, :math:`P' S P` of a doubl
 stochastic S has the row sums w: it is doubly stochastic with marginals.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,32 +35,36 @@ class Aggregates:
     sizes: np.ndarray
 
 
-def aggregates(S: Graph, target: int) -> Aggregates:
-    """Match heavy edges time and again until at most `target` aggregates are left.
+def aggregates(S: Graph, targets: Sequence[int]) -> list[Aggregates]:
+    """Match heavy edges time and again until few aggregates are left.
 
     Parameters
     ----------
     S : Graph
         Symmetric weights with a positive diagonal.
-    target : int
-        Wanted number of aggregates.
+    targets : sequence of int
+        Wanted numbers of aggregates, the largest first.
 
     Returns
     -------
-    Aggregates
-        At most as many, unless nothing is left that may be joined: an aggregate has at
-        most four times the mean number of points.
+    list of Aggregates
+        For each target at most as many, unless nothing is left that may be joined: an
+        aggregate has at most four times the mean number of points.
     """
-    cap = max(2.0, UNEVEN * S.n / target)
-    groups, sizes = np.arange(S.n), S.ones()
-    while S.n > target:
-        found, number = matched(S, sizes, cap)
-        if number > STUCK * S.n:
-            break
-        sizes = S.vector(np.bincount(on_cpu(found), on_cpu(sizes), minlength=number))
-        groups = on_cpu(found)[groups]
-        S = S.gathered(found, number)
-    return Aggregates(groups, on_cpu(sizes))
+    n, made = S.n, list[Aggregates]()
+    groups, sizes = np.arange(n), S.ones()
+    for target in targets:
+        cap = max(2.0, UNEVEN * n / target)
+        while S.n > target:
+            found, number = matched(S, sizes, cap)
+            if number > STUCK * S.n:
+                break
+            here = on_cpu(found)
+            total = np.bincount(here, on_cpu(sizes), minlength=number)
+            sizes, groups = S.vector(total), here[groups]
+            S = S.gathered(found, number)
+        made.append(Aggregates(groups, on_cpu(sizes)))
+    return made
 
 
 def matched(S: Graph, sizes: Any, cap: float) -> tuple[Any, int]:

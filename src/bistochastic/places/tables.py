@@ -274,10 +274,6 @@ class TableCosts:
             for part in A.parts()
         )
 
-    def gathered(self, groups: Any, number: int) -> tuple[Any, Any]:
-        """Return the sums of positive weights between groups, and their numbers."""
-        return self._graph.sums_of_tables(self.parts, self.n, groups, number)
-
     def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
         """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""
         total = 0.0

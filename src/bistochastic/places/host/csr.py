@@ -55,16 +55,6 @@ class Csr:
         """Hold (S + S') / 2 of the positive weights in a table."""
         return cls(compiled(halves, values.size, "ON_TABLES")(pattern, values))
 
-    @classmethod
-    def sums_of_tables(cls, parts: Any, n: int, groups: Any, number: int) -> Any:
-        """Return the sums of positive weights between groups, and their numbers."""
-        body = compiled(gathered, sum(part.values.size for part in parts), "ON_ROWS")
-        held = [_rows_of(part, n) for part in parts]
-        ones = [cls(S).indicator().native() for S in held]
-        return tuple(
-            sum(body(S, groups, number) for S in some) for some in (held, ones)
-        )
-
     def ones(self) -> np.ndarray:
         """Return the vector of n ones."""
         return np.ones(self.n)
@@ -210,16 +200,6 @@ class Csr:
 
     def _like(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Self:
         return type(self)(csr_array((data, indices, indptr), shape=self._S.shape))
-
-
-def _rows_of(part: Part, n: int) -> csr_array:
-    """Return the positive weights of a part of a table as a matrix of n rows."""
-    order = np.argsort(part.rows, kind="stable")
-    values, columns = part.values[order], part.columns[order]
-    kept = values > 0
-    ends = np.zeros(n + 1, dtype=np.int64)
-    ends[part.rows[order] + 1] = kept.sum(axis=1)
-    return csr_array((values[kept], columns[kept], np.cumsum(ends)), shape=(n, n))
 
 
 def halves(pattern: Any, values: np.ndarray) -> csr_array:
