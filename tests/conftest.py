@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from bistochastic.places.host.csr import Csr
 from bistochastic.places.host.dense import Dense
+from bistochastic.places.host.pattern_costs import GraphPattern, PatternCosts
 from bistochastic.places.parts import Part
 from bistochastic.places.tables import DenseCosts, TableCosts
 from row_blocks import Blocks, cheapest, table
@@ -113,8 +114,18 @@ def _torch_table(D, m, device="cpu"):
     return TableCosts([part], len(D), TorchCsr)
 
 
+def _pattern_costs(D, m):
+    _, columns, values = cheapest(D, m)
+    costs = np.full(D.shape, np.inf)
+    np.put_along_axis(costs, columns, values, axis=1)
+    known = np.isfinite(costs) | np.isfinite(costs).T
+    S = csr_array(known.astype(float))
+    return PatternCosts(GraphPattern(S.indptr, S.indices), costs[known])
+
+
 COSTS = {  # the m cheapest candidates of each row of an array of costs
     "numpy": lambda D, m: DenseCosts(D).closest(m),
+    "pattern": _pattern_costs,
     "table": lambda D, m: TableCosts([Part(*cheapest(D, m))], len(D)),
     "array_api_strict": _strict_costs,
     "torch": _torch_costs,

@@ -44,6 +44,13 @@ class Blocks:
     def parts(self):
         return affinity_parts(self.entries(0.0))
 
+    def mates(self, sizes, free, cap):
+        return Csr(self.entries(0.0)).mates(sizes, free, cap)
+
+    def gathered(self, groups, number):
+        made = Csr(self.entries(0.0)).gathered(groups, number)
+        return type(self).split(made.native())
+
     def ones(self):
         return np.ones(self.n)
 

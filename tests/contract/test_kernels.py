@@ -1,5 +1,7 @@
 """Compiled bodies give what the readable texts give."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -7,10 +9,19 @@ from scipy.sparse import csr_array
 from bistochastic import marcus_mapping
 from bistochastic.core.recurrence import recurrence
 from bistochastic.datasets.toy import planted_graph
-from bistochastic.graph import components
+from bistochastic.graph import components, simplex
 from bistochastic.neighbors import descent
 from bistochastic.places import tables as costs
-from bistochastic.places.host import csr, dense, kernels, kernels_rows, kernels_tables
+from bistochastic.places.host import (
+    csr,
+    dense,
+    gathering,
+    kernels,
+    kernels_entries,
+    kernels_rows,
+    kernels_tables,
+    pattern_costs,
+)
 from bistochastic.places.host.csr import Csr
 from bistochastic.scaling import linear_systems as systems
 from bistochastic.scaling import matching
@@ -19,11 +30,24 @@ from matrices import sparse_symmetric
 
 
 def test_every_body_has_a_test_here():
-    bodies = kernels.ON_PATTERNS, kernels.ON_ROWS, kernels.ON_TABLES, kernels.ON_ARRAYS
+    bodies = (
+        kernels.ON_PATTERNS,
+        kernels.ON_ROWS,
+        kernels.ON_TABLES,
+        kernels.ON_ENTRIES,
+        kernels.ON_ARRAYS,
+    )
     assert {text for held in bodies for text in held} == {
         components.search,
         costs.distances,
         csr.halves,
+        csr.supported,
+        gathering.mates,
+        gathering.gathered,
+        pattern_costs.penalties,
+        pattern_costs.mirrored_mean,
+        simplex.relaxed_rows,
+        simplex.aggregated_rows,
         matching.greedy_matching,
         matching.maximum_matching,
         systems.conjugate_gradients,
@@ -229,3 +253,84 @@ def test_a_large_matrix_that_is_not_symmetric_is_refused(monkeypatch):
     S.data[7] *= 2
     with pytest.raises(NotSymmetricError):
         marcus_mapping(S)
+
+
+def on_pattern(rng, n=80):
+    """Return costs on a symmetric pattern, some of them infinite."""
+    S = csr_array(sparse_symmetric(rng, n))
+    pattern = pattern_costs.GraphPattern(S.indptr, S.indices)
+    values = rng.standard_normal(S.nnz)
+    values[(rng.random(S.nnz) < 0.1) & (pattern.rows != S.indices)] = np.inf
+    return pattern_costs.PatternCosts(pattern, values)
+
+
+def test_penalties_on_a_pattern(rng):
+    costs = on_pattern(rng)
+    F = rng.standard_normal((80, 3))
+    given = costs.pattern, costs.values, 0.3, F
+    np.testing.assert_allclose(
+        kernels_entries.penalties(*given), pattern_costs.penalties(*given), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e8])
+def test_rows_on_a_pattern(rng, size):
+    costs = on_pattern(rng)
+    indptr = costs.pattern.indptr
+    m = pattern_costs.PatternCosts(costs.pattern, size * costs.values)
+    text = m.weigh(partial(simplex.relaxed_rows, alpha=0.5)).values
+    body = kernels_entries.relaxed_rows(indptr, m.values, alpha=0.5)
+    np.testing.assert_allclose(body, text, atol=1e-12)
+    alphas = rng.uniform(0.1, 2, 80)
+    text = m.weigh(simplex.relaxed_rows, alphas).values
+    body = kernels_entries.relaxed_rows(indptr, m.values, alphas)
+    np.testing.assert_allclose(body, text, atol=1e-12)
+    np.testing.assert_allclose(np.add.reduceat(body, indptr[:-1]), 1.0)
+
+
+def test_rows_of_aggregates_on_a_pattern(rng):
+    costs = on_pattern(rng)
+    pairs = rng.integers(1, 9, costs.values.size).astype(float)
+    sizes = rng.integers(1, 30, 80).astype(float)
+    beside = [pattern_costs.PatternCosts(costs.pattern, pairs)]
+    rule = partial(simplex.aggregated_rows, alpha=0.5)
+    text = costs.weigh(rule, sizes, beside=beside).values
+    body = kernels_entries.aggregated_rows(
+        costs.pattern.indptr, costs.values, sizes, pairs, alpha=0.5
+    )
+    np.testing.assert_allclose(body, text, atol=1e-10)
+    sums = np.add.reduceat(body, costs.pattern.indptr[:-1])
+    np.testing.assert_allclose(sums, sizes)
+
+
+def test_means_on_a_pattern(rng):
+    costs = on_pattern(rng)
+    text = pattern_costs.mirrored_mean(costs.pattern, costs.values.clip(max=9.0))
+    body = kernels_entries.mirrored_mean(costs.pattern, costs.values.clip(max=9.0))
+    same_csr(body, text)
+    assert csr.mirrored(body)
+
+
+def same_csr(here, there):
+    np.testing.assert_array_equal(here.indptr, there.indptr)
+    np.testing.assert_array_equal(here.indices, there.indices)
+    np.testing.assert_allclose(here.data, there.data, rtol=1e-13)
+
+
+def test_common_neighbors(rng):
+    S = csr_array(sparse_symmetric(rng, 90, 0.1))
+    body = kernels_entries.supported(S)
+    same_csr(body, csr.supported(S))
+    assert csr.mirrored(body)
+
+
+def test_mates_and_sums_of_groups(rng):
+    S = csr_array(sparse_symmetric(rng, 90, 0.1))
+    sizes, free = rng.integers(1, 6, 90).astype(float), rng.random(90) < 0.7
+    np.testing.assert_array_equal(
+        kernels_entries.mates(S, sizes, free, 7.0),
+        gathering.mates(S, sizes, free, 7.0),
+    )
+    groups = np.unique(rng.integers(0, 30, 90), return_inverse=True)[1]
+    given = S, groups, int(groups.max()) + 1
+    same_csr(kernels_entries.gathered(*given), gathering.gathered(*given))

@@ -143,7 +143,7 @@ def gathered_points(first: Learned, c: int) -> list[Aggregates]:
     return aggregates(first.S, [*between, target])
 
 
-def of_aggregates(first: Learned, held: Aggregates, maker: Any) -> Problem:
+def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Problem:
     """Return the problem of aggregates.
 
     Parameters
@@ -152,6 +152,8 @@ def of_aggregates(first: Learned, held: Aggregates, maker: Any) -> Problem:
         The first graph of the points.
     held : Aggregates
         The aggregates.
+    k : int
+        Number of neighbors of a point.
     maker : GraphMaker
         Mends what rounding did to row sums.
 
@@ -181,7 +183,7 @@ def of_aggregates(first: Learned, held: Aggregates, maker: Any) -> Problem:
     return Problem(
         all_costs=costs,
         costs=costs,
-        k=0,
+        k=k,
         alpha=0.5,
         given=graph,
         links=PatternLinks.of(S, held.sizes),
@@ -196,6 +198,7 @@ def tried(
     held: Aggregates,
     c: int,
     *,
+    k: int,
     maker: Any,
     rule: Any,
     max_iter: int,
@@ -212,6 +215,8 @@ def tried(
         The aggregates.
     c : int
         Number of clusters.
+    k : int
+        Number of neighbors of a point.
     maker : GraphMaker
         Makes graphs.
     rule : Bracket
@@ -228,7 +233,7 @@ def tried(
     Trial
         What was found.
     """
-    problem = of_aggregates(first, held, maker)
+    problem = of_aggregates(first, held, k, maker)
     start = None
     if coarser is not None:
         start = coarser.smoothed(problem.given.S, held)

@@ -277,7 +277,8 @@ class GraphMaker:
             lazy = self.self_neighbor == LAZY
             lost = lazy or (not loops and support(S).kind != "total")
             shift = 1.0 / problem.k if lost else 0.0
-            S = S.shifted(shift) if shift else S
+            each = 1.0 if problem.sizes is None else problem.sizes
+            S = S.shifted(shift * each) if shift else S
             pairs = ()
             if self.together or self.floor > 1:
                 how = self.floor, self.together, problem.sizes

@@ -92,7 +92,8 @@ class Trials:
 
     def _runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
         """Run all variants, and tell which is chosen if others are only tried."""
-        if not self._coarse(variants[0][0].costs.n, c):
+        costs = variants[0][0].costs
+        if costs is None or not self._coarse(costs.n, c):
             return [self.run(problem, way, c, floor) for problem, way in variants], None
         maker, held, runs, trials = self.maker(floor), [], list[Any](), list[Any]()
         for problem, way in variants:
@@ -121,6 +122,7 @@ class Trials:
     def _how(self, problem: Any, c: int, maker: Any) -> Any:
         """Return how the loop runs on aggregates."""
         return {
+            "k": problem.k,
             "maker": maker,
             "rule": self._rule(problem, c, unit=True),
             "rng": self.model._generator(),

@@ -89,6 +89,32 @@ def cut(block: Block, rows: np.ndarray, own: np.ndarray, *pieces: np.ndarray) ->
     return block.kept(rows[block.rows()] == columns[block.S.indices])
 
 
+def mates(block: Block, cap: float, own: np.ndarray, *pieces: np.ndarray) -> np.ndarray:
+    """Return the heaviest free neighbor of each row that is free, or -1.
+
+    Vectors have two columns: sizes, and whether a row is free.
+    """
+    sizes, free = beside(own, pieces).T
+    i, j, columns = block.rows(), block.S.indices, block.columns()
+    allowed = (i != j) & (free[i] > 0) & (free[j] > 0) & (sizes[i] + sizes[j] <= cap)
+    i, j, columns = i[allowed], j[allowed], columns[allowed]
+    weights = block.S.data[allowed] * (1.0 / sizes[i] + 1.0 / sizes[j])
+    order = np.lexsort((columns, -weights, i))
+    rows, first = np.unique(i[order], return_index=True)
+    best = np.full(block.S.shape[0], -1, dtype=np.int64)
+    best[rows] = columns[order][first]
+    return best
+
+
+def gathered(
+    block: Block, number: int, own: np.ndarray, *pieces: np.ndarray
+) -> csr_array:
+    """Return the sums of the entries of some rows between groups."""
+    groups = beside(own, pieces).astype(np.int64)
+    ends = groups[block.rows()], groups[block.S.indices]
+    return csr_array((block.S.data, ends), shape=(number, number))
+
+
 def joined(block: Block, i: Any, j: Any, weights: Any, n: int) -> Block:
     """Return the block with edges added."""
     i = np.concatenate([block.rows(), i])

@@ -26,6 +26,7 @@ from bistochastic.places.dask_workers.layout import Layout
 from bistochastic.places.dask_workers.lazy import Program
 from bistochastic.places.dask_workers.vectors import DEEP, BlockArray
 from bistochastic.places.host.csr import Csr, compiled
+from bistochastic.places.host.gathering import symmetric
 
 DRAWN = 1 << 17  # rows up to which normal numbers are drawn by the caller
 
@@ -179,6 +180,17 @@ class Blocks:
     def part(self, index: Any) -> Csr:
         """Return the square submatrix of `index`, with the caller."""
         return Csr(self.entries(-np.inf)).part(np.asarray(index))
+
+    def mates(self, sizes: Any, free: Any, cap: float) -> np.ndarray:
+        """Return for each row that is free its heaviest free neighbor, or -1."""
+        both = np.stack([np.asarray(x, dtype=float) for x in (sizes, free)], axis=1)
+        made = self._each("mates", tasks.mates, both, float(cap))
+        return np.concatenate(self.layout.gather(made))
+
+    def gathered(self, groups: Any, number: int) -> Csr:
+        """Return the sums of entries between groups, with the caller."""
+        made = self._each("gathered", tasks.gathered, np.asarray(groups), number)
+        return Csr(symmetric(csr_array(sum(self.layout.gather(made)))))
 
     def joined(self, i: Any, j: Any, weights: Any) -> Self:
         """Return S with edges added."""

@@ -96,6 +96,25 @@ class Dense:
         np.add.at(new, (i, j), weights)
         return type(self)(self._S + self.vector(new + new.T))
 
+    def mates(self, sizes: Any, free: Any, cap: float) -> Any:
+        """Return for each row that is free its heaviest free neighbor, or -1."""
+        xp = self._xp
+        loops = xp.eye(self.n, dtype=xp.bool, device=device(self._S))
+        allowed = free[:, None] & free[None, :] & ~loops & (self._S > 0)
+        allowed = allowed & (sizes[:, None] + sizes[None, :] <= cap)
+        weights = self._S * (1.0 / sizes[:, None] + 1.0 / sizes[None, :])
+        weights = xp.where(allowed, weights, xp.zeros_like(weights))
+        best = xp.argmax(weights, axis=1)
+        return xp.where(xp.any(allowed, axis=1), best, -xp.ones_like(best))
+
+    def gathered(self, groups: Any, number: int) -> Self:
+        """Return the sums of entries between groups."""
+        xp, to = self._xp, {"device": device(self._S)}
+        numbers = xp.arange(number, **to)[None, :]
+        P = xp.astype(xp.asarray(groups, **to)[:, None] == numbers, self._S.dtype)
+        made = P.T @ (self._S @ P)
+        return type(self)(made / 2 + made.T / 2)
+
     def parts(self) -> list[Part]:
         """Return the entries as costs -s_ij, on the host."""
         return affinity_parts(self.entries(0.0))

@@ -13,6 +13,7 @@ from bistochastic.core.protocols import Text
 from bistochastic.graph import components
 from bistochastic.places.host.csr import Csr, compiled
 from bistochastic.places.parts import Part
+from bistochastic.places.torch_device import gathering
 from bistochastic.places.torch_device.build import (
     bodies,
     chosen_entries,
@@ -173,6 +174,14 @@ class TorchCsr:
             return type(self)(from_scipy(S, self._S.device, self._S.dtype))
         values = self._S.values() * kernels.squared(self._S).sqrt()
         return type(self)(self._with(values)._kept(values > 0))
+
+    def mates(self, sizes: Any, free: Any, cap: float) -> torch.Tensor:
+        """Return for each row that is free its heaviest free neighbor, or -1."""
+        return gathering.mates(self._S, sizes, free, cap)
+
+    def gathered(self, groups: Any, number: int) -> Self:
+        """Return the sums of entries between groups."""
+        return type(self)(gathering.gathered(self._S, self._numbers(groups), number))
 
     def parts(self) -> list[Part]:
         """Return the negative entries as tables, the heaviest of a row first.
