@@ -99,7 +99,7 @@ def test_duplicates_stay_together():
 def test_a_given_graph_is_gathered_too():
     X, y = blobs(2500)
     A = ANCMM(2, n_neighbors=15, refine=None, max_iter=1, exact=False)
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="component"):
         A = A.fit(X).affinity_matrix_
     model = ANCMM(6, metric="affinity").fit(A)
     assert model.n_components_ == 6

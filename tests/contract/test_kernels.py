@@ -35,6 +35,7 @@ def test_every_body_has_a_test_here():
         kernels.ON_ROWS,
         kernels.ON_TABLES,
         kernels.ON_ENTRIES,
+        kernels.ON_TABLE_ROWS,
         kernels.ON_ARRAYS,
     )
     assert {text for held in bodies for text in held} == {
@@ -44,6 +45,9 @@ def test_every_body_has_a_test_here():
         csr.supported,
         gathering.mates,
         gathering.gathered,
+        costs.dot,
+        costs.moved,
+        simplex.first_weights,
         pattern_costs.penalties,
         pattern_costs.mirrored_mean,
         simplex.relaxed_rows,
@@ -334,3 +338,39 @@ def test_mates_and_sums_of_groups(rng):
     groups = np.unique(rng.integers(0, 30, 90), return_inverse=True)[1]
     given = S, groups, int(groups.max()) + 1
     same_csr(kernels_entries.gathered(*given), gathering.gathered(*given))
+
+
+def test_rows_of_tables(rng):
+    m = np.sort(rng.random((50, 12)), axis=1)
+    m[:5] = m[:5, ::-1]  # not in order
+    m[5:8, :9] = 0.25  # duplicates
+    m[8, 4:7] = m[8, 4]  # a tie at the last one
+    for k in (4, 8):
+        np.testing.assert_allclose(
+            kernels_tables.first_weights(m, k=k),
+            simplex.first_weights(m, k),
+            atol=1e-14,
+        )
+    m[10:, 9:] = np.inf
+    for alphas in (np.full(50, 0.5), rng.uniform(0.1, 2, 50)):
+        text = simplex.relaxed_rows(m, alphas)
+        np.testing.assert_allclose(
+            kernels_tables.relaxed_rows(m, alphas), text, atol=1e-13
+        )
+    text = simplex.relaxed_rows(m, 0.7)
+    body = kernels_tables.relaxed_rows(m, alpha=0.7)
+    np.testing.assert_allclose(body, text, atol=1e-13)
+
+
+def test_sums_over_tables(rng):
+    m, weights = rng.random((50, 12)), rng.random((50, 12)) - 0.2
+    rows, columns = rng.permutation(80)[:50], rng.integers(0, 80, (50, 12))
+    u = rng.random(80)
+    m[weights <= 0] = np.inf
+    there = rows, columns, u
+    np.testing.assert_allclose(
+        kernels_tables.dot(m, weights, *there), costs.dot(m, weights, *there)
+    )
+    np.testing.assert_allclose(
+        kernels_tables.moved(weights, *there), costs.moved(weights, *there)
+    )

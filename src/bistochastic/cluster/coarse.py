@@ -28,7 +28,8 @@ FINER = 4  # times as many aggregates, on which the chosen trial is corrected
 WORTH = 1.5  # points to an aggregate from which on aggregates are worth their while
 SMOOTH = 3  # products with a graph that smooth what a coarser one found
 BORDERS = 8  # products with the graph of the points that settle borders
-LOOSE = 1e-4  # errors of eigenvectors on the way, where coarser ones start them
+TRIED = 1e-5  # errors of eigenvectors in trials
+LOOSE = 1e-4  # errors of eigenvectors where a coarser level starts them
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,13 @@ def _target(c: int) -> int:
     return max(AGGREGATES, EACH * c)
 
 
+def narrowed(problem: Problem) -> Problem:
+    """Return a problem with no more candidates than its first graph looks at."""
+    if problem.given is not None:
+        return problem
+    return replace(problem, all_costs=problem.all_costs.table(problem.k + 1))
+
+
 def gathered_points(first: Learned, c: int) -> list[Aggregates]:
     """Aggregate points by their first graph.
 
@@ -143,7 +151,7 @@ def gathered_points(first: Learned, c: int) -> list[Aggregates]:
     return aggregates(first.S, [*between, target])
 
 
-def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Problem:
+def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Any:
     """Return the problem of aggregates.
 
     Parameters
@@ -234,8 +242,9 @@ def tried(
         What was found.
     """
     problem = of_aggregates(first, held, k, maker)
-    start = None
+    start, tol = None, TRIED
     if coarser is not None:
+        tol = LOOSE
         start = coarser.smoothed(problem.given.S, held)
         rule = rule.resumed(coarser.step.lam)
     steps = ancmm(
@@ -248,7 +257,7 @@ def tried(
         unit=True,
         sizes=problem.sizes,
         start=start,
-        tol=LOOSE,
+        tol=tol,
         **options,
     )
     done = run(steps, tol=0, max_iter=max_iter, patience=max_iter + 2)

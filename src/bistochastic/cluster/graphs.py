@@ -222,8 +222,8 @@ class GraphMaker:
     def scale(self, S: Any, start: Any = None, sizes: Any = None) -> Any:
         """Find the diagonal of D, Eq. (17); with sizes, these are the row sums."""
         sizes = 1.0 if sizes is None else sizes
-        how = {"method": self.scaling, "tol": self.tol}
-        return diagonal_of(S, start=start, sizes=sizes, **how)
+        method, tol = self.scaling, self.tol
+        return diagonal_of(S, method=method, tol=tol, start=start, sizes=sizes)
 
     def first(self, problem: Any) -> Any:
         """Learn the first graph, line 1: Eq. (18), symmetrized and mapped."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
-from bistochastic.cluster.coarse import LOOSE, few, gathered_points, tried
+from bistochastic.cluster.coarse import LOOSE, few, gathered_points, narrowed, tried
 from bistochastic.cluster.consensus import grid, medoid, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
@@ -37,6 +37,7 @@ from bistochastic.spectrum.ky_fan import ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # first lambda where F has unit rows, its growth
 SINGLES = 1e-5  # error of row sums of singles
+KEPT = 200_000  # points up to which the first graphs of trials are kept
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 DIGITS = {"double": 1e-6, "single": 1e-3}  # relative errors of alpha, done once more
 
@@ -95,28 +96,34 @@ class Trials:
         costs = variants[0][0].costs
         if costs is None or not self._coarse(costs.n, c):
             return [self.run(problem, way, c, floor) for problem, way in variants], None
-        maker, held, runs, trials = self.maker(floor), [], list[Any](), list[Any]()
+        maker, held = self.maker(floor), list[Any]()
+        runs, trials = list[Any](), list[Any]()
         for problem, way in variants:
-            way = fitting(problem, way, maker)
+            way = fitting(variants[-1][0], way, maker)  # one for all numbers
             if way == "local":
                 problem, _ = refined(problem, way, maker)
-            first = maker.first(problem)
+            first = maker.first(narrowed(problem))
             held = held or gathered_points(first, c)
-            trials.append(tried(first, held[-1], c, **self._how(problem, c, maker)))
-            labels = trials[-1].labels
+            trial = tried(first, held[-1], c, **self._how(problem, c, maker))
+            labels = trial.labels
             labels = labels if problem.order is None else labels[inverse(problem.order)]
             made = {
                 "labels_": numbered(labels),
                 "n_neighbors_": self._k(problem),
                 "refine_": way,
-                "n_components_": trials[-1].step.number,
+                "n_components_": trial.step.number,
             }
             runs.append((made, [], None))
+            if first.S.n < KEPT:
+                problem = replace(problem, given=first)
+            trials.append((problem, way, trial))
             del first
         best, _ = medoid([made["labels_"] for made, *_ in runs])
-        problem, way = variants[best][0], runs[best][0]["refine_"]
-        begun = trials[best], held[:-1]
-        runs[best] = self.run(problem, way, c, floor, begun)
+        problem, way, trial = trials[best]
+        del trials
+        if way == "triangles":
+            problem, _ = refined(problem, way, maker)
+        runs[best] = self.run(problem, way, c, floor, (trial, held[:-1]))
         return runs, best
 
     def _how(self, problem: Any, c: int, maker: Any) -> Any:
@@ -243,7 +250,8 @@ class Trials:
         """
         model = self.model
         maker = self.maker(floor)
-        problem, refine = refined(problem, refine, maker)
+        if begun is None:
+            problem, refine = refined(problem, refine, maker)
         steps = self._steps(problem, maker, c, begun)
         fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
         step, history = followed(self.log, steps, fitted, self._most(c))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -202,6 +203,15 @@ class TableCosts:
         self, rule: Callable[..., Any], *aligned: Any, beside: Sequence[Any] = ()
     ) -> Self:
         """Return what `rule` makes of the rows, a tile of them at a time."""
+        text = rule.func if isinstance(rule, partial) else rule
+        body = self._body(text, "ON_TABLE_ROWS")
+        if body is not text and not beside:
+            options = rule.keywords if isinstance(rule, partial) else {}
+            return self._each(
+                lambda part: body(
+                    part.values, *(a[part.rows] for a in aligned), **options
+                )
+            )
         tables = zip(self.parts, *(other.parts for other in beside), strict=True)
         return self._with(
             replace(part, values=self._by_tiles(rule, part, aligned, others))
@@ -222,7 +232,13 @@ class TableCosts:
         def rule(costs: Any, weights: Any, scales: Any = 1.0) -> Any:
             return xp.where(weights > 0, costs, 0.0) * weights * scales
 
-        return self._summed(rule, rows, u=u)
+        if u is None or not isinstance(u, np.ndarray):
+            return self._summed(rule, rows, u=u)
+        body = self._body(dot)
+        return sum(
+            body(part.values, other.values, part.rows, part.columns, u)
+            for part, other in zip(self.parts, rows.parts, strict=True)
+        )
 
     def scores(self, alpha: float) -> Any:
         """Return -m_ij / (2 alpha) for candidates of either side."""
@@ -238,7 +254,10 @@ class TableCosts:
 
     def moved(self, u: Any) -> float:
         """Return the squared norm of DSD - S."""
-        return self._summed(lambda weights, uu: ((uu - 1.0) * weights) ** 2, u=u)
+        if not isinstance(u, np.ndarray):
+            return self._summed(lambda weights, uu: ((uu - 1.0) * weights) ** 2, u=u)
+        body = self._body(moved)
+        return sum(body(part.values, part.rows, part.columns, u) for part in self.parts)
 
     def sq_norm(self) -> float:
         """Return the sum of the squared weights."""
@@ -273,6 +292,13 @@ class TableCosts:
             )
             for part in A.parts()
         )
+
+    def _body(self, text: Any, bodies: str = "ON_TABLES") -> Any:
+        """Return the compiled body of a text for tables of NumPy arrays."""
+        if not isinstance(self.parts[0].values, np.ndarray):
+            return text
+        size = sum(part.values.size for part in self.parts)
+        return compiled(text, size, bodies)
 
     def _summed(self, rule: Callable[..., Any], *others: Self, u: Any = None) -> float:
         """Return the sum of what `rule` makes of values, and of u_i u_j, by tiles."""
@@ -339,3 +365,29 @@ def distances(F: Any, rows: Any, columns: Any, size: int = TILE) -> Any:
         gap *= gap
         made.append(xp.sum(gap, axis=2))
     return xp.concat(made)
+
+
+def dot(costs: Any, weights: Any, rows: Any, columns: Any, u: Any) -> float:
+    """Return the sum of m_ij u_i s_ij u_j where s_ij > 0, of the rows of a table."""
+    return sum(
+        float(
+            np.sum(
+                np.where(weights[tile] > 0, costs[tile], 0.0)
+                * weights[tile]
+                * (u[rows[tile]][:, None] * u[columns[tile]])
+            )
+        )
+        for tile in tiles(columns.shape[0], columns.shape[1])
+    )
+
+
+def moved(weights: Any, rows: Any, columns: Any, u: Any) -> float:
+    """Return the squared norm of DSD - S, of the rows of a table."""
+    return sum(
+        float(
+            np.sum(
+                ((u[rows[tile]][:, None] * u[columns[tile]] - 1.0) * weights[tile]) ** 2
+            )
+        )
+        for tile in tiles(columns.shape[0], columns.shape[1])
+    )

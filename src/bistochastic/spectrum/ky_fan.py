@@ -110,7 +110,8 @@ def ky_fan(
         F, the eigenvalues, and how it went.
     """
     if sizes is None:
-        return _found(*_regular(S), c, labels, last, tol, rng, S.ones())
+        S, largest = _regular(S)
+        return _found(S, largest, c, labels, last, tol, rng, S.ones())
     root = array_namespace(sizes).sqrt(sizes)
     last = last and last.times(root[:, None])
     found = _found(S.scaled(1.0 / root), 1.0, c, labels, last, tol, rng, root)

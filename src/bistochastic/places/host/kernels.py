@@ -25,6 +25,7 @@ from bistochastic.places.host import (
     dense,
     gathering,
     kernels_entries,
+    kernels_tables,
     pattern_costs,
 )
 from bistochastic.places.host.compiler import loops
@@ -95,6 +96,8 @@ ON_ROWS: Bodies = {
 ON_TABLES: Bodies = {
     costs.distances: distances,
     csr.halves: halves,
+    costs.dot: kernels_tables.dot,
+    costs.moved: kernels_tables.moved,
     pattern_costs.penalties: kernels_entries.penalties,
     pattern_costs.mirrored_mean: kernels_entries.mirrored_mean,
     descent.offer_leaves: offer_leaves,
@@ -105,6 +108,10 @@ ON_ENTRIES: Bodies = {
     simplex.relaxed_rows: kernels_entries.relaxed_rows,
     simplex.aggregated_rows: kernels_entries.aggregated_rows,
 }
+ON_TABLE_ROWS: Bodies = {
+    simplex.first_weights: kernels_tables.first_weights,
+    simplex.relaxed_rows: kernels_tables.relaxed_rows,
+}
 ON_ARRAYS: Bodies = {dense.positives: dense_positives}
 
 
@@ -112,6 +119,7 @@ def _without_threads() -> None:
     ON_ROWS.clear()
     ON_TABLES.clear()
     ON_ENTRIES.clear()
+    ON_TABLE_ROWS.clear()
     ON_ARRAYS.clear()
 
 

@@ -225,9 +225,9 @@ def gathered(S: csr_array, groups: np.ndarray, number: int) -> csr_array:
     kind = np.int32 if ends[-1] < 2**31 else np.int64
     data, columns = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
     _fill_gathered(*given, ends, data, columns)
-    made = (data, columns, ends.astype(kind))
-    made = csr_array(made, shape=(number, number))
-    return csr_array(csr_array(made.T).T.tocsr())  # twice: columns in order
+    parts = data, columns, ends.astype(kind)
+    made = csr_array(parts, shape=(number, number))
+    return csr_array(csr_array(made.T).T)  # twice: columns in order
 
 
 @loops(parallel=True)

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit, prange
 from scipy.sparse import csr_array
 
-from bistochastic.places.host import dense
+from bistochastic.graph.simplex import SAME, TRACE
+from bistochastic.places.host import dense, kernels_entries
 from bistochastic.places.host.compiler import loops
 
 
@@ -174,3 +175,83 @@ def _dense_positives(  # type: ignore[no-untyped-def]
                 out[to] = value
                 columns[to] = j
                 to += 1
+
+
+def first_weights(m: np.ndarray, *, k: int) -> np.ndarray:
+    """Return the rows of the first graph, Eq. (18), row by row."""
+    out = np.empty(m.shape)
+    _first_weights(m, int(k), out)
+    return out
+
+
+@loops(parallel=True)
+def _first_weights(m, k, out):  # type: ignore[no-untyped-def]
+    n, width = m.shape
+    for i in prange(n):
+        row = m[i]
+        ascending = True
+        for j in range(1, width):
+            ascending &= row[j - 1] <= row[j]
+        if not ascending:
+            row = np.sort(row)
+        last, total = row[k], 0.0
+        for j in range(k):
+            total += last - row[j]
+        made, near = out[i], 0
+        same = total <= SAME * last
+        for j in range(width):
+            near += m[i, j] <= last
+        largest = 0.0
+        for j in range(width):
+            if same:
+                made[j] = 1.0 / near if m[i, j] <= last else 0.0
+            else:
+                made[j] = (last - m[i, j]) / total if m[i, j] < last else 0.0
+            largest = max(largest, made[j])
+        for j in range(width):
+            if made[j] <= TRACE * largest:
+                made[j] = 0.0
+
+
+def relaxed_rows(m: np.ndarray, alphas: Any = None, *, alpha: Any = None) -> np.ndarray:
+    """Solve rows of Eq. (14), row by row."""
+    alphas = np.full(m.shape[0], alpha, float) if alphas is None else alphas
+    ends = np.arange(m.shape[0] + 1) * m.shape[1]
+    flat = kernels_entries.relaxed_rows(ends, np.ascontiguousarray(m).ravel(), alphas)
+    return flat.reshape(m.shape)
+
+
+def moved(weights: np.ndarray, rows: Any, columns: Any, u: np.ndarray) -> float:
+    """Return the squared norm of DSD - S, of the rows of a table."""
+    sums = np.zeros(columns.shape[0])
+    _moved(weights, rows, columns, u, sums)
+    return float(sums.sum())
+
+
+@loops(parallel=True)
+def _moved(weights, rows, columns, u, sums):  # type: ignore[no-untyped-def]
+    for i in prange(columns.shape[0]):
+        total = 0.0
+        for k in range(columns.shape[1]):
+            gap = (u[rows[i]] * u[columns[i, k]] - 1.0) * weights[i, k]
+            total += gap * gap
+        sums[i] = total
+
+
+def dot(
+    costs: np.ndarray, weights: np.ndarray, rows: Any, columns: Any, u: np.ndarray
+) -> float:
+    """Return the sum of m_ij u_i s_ij u_j where s_ij > 0, of the rows of a table."""
+    sums = np.zeros(columns.shape[0])
+    _dot(costs, weights, rows, columns, u, sums)
+    return float(sums.sum())
+
+
+@loops(parallel=True)
+def _dot(costs, weights, rows, columns, u, sums):  # type: ignore[no-untyped-def]
+    for i in prange(columns.shape[0]):
+        total = 0.0
+        for k in range(columns.shape[1]):
+            if weights[i, k] > 0:
+                total += costs[i, k] * weights[i, k] * u[columns[i, k]]
+        sums[i] = total * u[rows[i]]

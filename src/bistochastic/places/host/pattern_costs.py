@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from bistochastic.places.host.csr import Csr, chosen, compiled
-from bistochastic.places.parts import TILE, Part, affinity_parts, tiles
+from bistochastic.places.parts import Part, affinity_parts, tiles
 
 
 class GraphPattern:
@@ -167,7 +167,7 @@ class PatternCosts:
         """Yield what a rule makes of tables of rows, their places, which there are."""
         for rows, places, inside in self.pattern.classes:
             made = []
-            for tile in tiles(*places.shape, TILE):
+            for tile in tiles(places.shape[0], places.shape[1]):
                 costs = np.where(inside[tile], self.values[places[tile]], np.inf)
                 others = (
                     np.where(inside[tile], other.values[places[tile]], 1.0)
