@@ -58,7 +58,9 @@ class ANCMM(GraphClusterer):
         if it counts as a neighbor. "auto" tries some of 5, 7, 10, 14, 20, 28, 40 and
         56, up to the mean size of a cluster, but at most twice the root of n (and 40
         from 50,000 points on), and down to a third of that, and keeps the partition
-        that agrees most with the others.
+        that agrees most with the others. Of 1,500 points or more (30 a cluster) they
+        are tried on aggregates of points, about a thousand, and only the one that is
+        kept runs on all points.
         Where all candidates of all points are duplicates, k is doubled.
     min_cluster_size : int or "auto", default="auto"
         Smaller components are joined to others in every step, by the cheapest pair of
@@ -166,7 +168,8 @@ class ANCMM(GraphClusterer):
         For each point, the share of these other partitions in which its cluster is
         found again with the point in it; 1 if there was only one.
     trials_ : list of dict
-        A record of each number of neighbors, or refinement, that was tried:
+        A record of each number of neighbors, or refinement, that was tried (of many
+        points, on aggregates of them):
         "n_neighbors", "refine", "n_components", "sizes" of the clusters, "agreement"
         (the adjusted Rand index to the result), and "kept", whether it is the result.
     bridges_ : array of int of shape (n_bridges, 2)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bistochastic.core.errors import several
 from bistochastic.core.progress import Progress, tell
 
 
@@ -79,6 +80,16 @@ class FitLog:
         if self.estimator.verbose:
             name, number = type(self.estimator).__name__, len(history)
             print(f"[{name}] step {number}: {step}, {seconds:.2f} s")
+
+    def tried(self, k: int, refine: str, trial: Any) -> None:
+        """Print what was found on aggregates, if that is wanted."""
+        if self.estimator.verbose:
+            name, number = type(self.estimator).__name__, trial.held.sizes.size
+            print(
+                f"[{name}] {k} neighbors, {refine}, on {number} aggregates: "
+                f"{several(trial.step.number, 'component')} after "
+                f"{several(trial.n_iter, 'step')}"
+            )
 
     def stage(self) -> None:
         """Say that a stage is over; it cannot stop the fit."""

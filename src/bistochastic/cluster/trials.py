@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
 from bistochastic.cluster.coarse import LOOSE, few, gathered_points, narrowed, tried
-from bistochastic.cluster.consensus import grid, medoid, steady
+from bistochastic.cluster.consensus import grid, medoid, rand_index, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
 from bistochastic.cluster.follow import followed
@@ -82,8 +82,14 @@ class Trials:
             )
         base, floor = self.problem(X, c), self.floor(n, c)
         variants = [(base, None)] if c == n else self.variants(base, c)
-        self.log.begin(int(model.max_iter) * len(variants), len(variants))
-        runs, best = self._runs(variants, c, floor)
+        coarse = base.costs is not None and self._coarse(n, c)
+        parts = 1 if coarse else len(variants)
+        self.log.begin(int(model.max_iter) * parts, parts)
+        if coarse:
+            runs, best = self._coarse_runs(variants, c, floor)
+        else:
+            runs = [self.run(problem, way, c, floor) for problem, way in variants]
+            best, _ = medoid([learned["labels_"] for learned, *_ in runs])
         self.log.end()
         learned, said = self._chosen(runs, best)
         if model.metric in PAIRS:
@@ -91,11 +97,8 @@ class Trials:
         said += unfound(model.neighbors, base.recall)
         return learned, said + uneven(model.metric, self.place.sample(X))
 
-    def _runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
-        """Run all variants, and tell which is chosen if others are only tried."""
-        costs = variants[0][0].costs
-        if costs is None or not self._coarse(costs.n, c):
-            return [self.run(problem, way, c, floor) for problem, way in variants], None
+    def _coarse_runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
+        """Try all variants on aggregates, choose one, and run it on the points."""
         maker, held = self.maker(floor), list[Any]()
         runs, trials = list[Any](), list[Any]()
         for problem, way in variants:
@@ -105,6 +108,7 @@ class Trials:
             first = maker.first(narrowed(problem))
             held = held or gathered_points(first, c)
             trial = tried(first, held[-1], c, **self._how(problem, c, maker))
+            self.log.tried(problem.k, way, trial)
             labels = trial.labels
             labels = labels if problem.order is None else labels[inverse(problem.order)]
             made = {
@@ -118,7 +122,8 @@ class Trials:
                 problem = replace(problem, given=first)
             trials.append((problem, way, trial))
             del first
-        best, _ = medoid([made["labels_"] for made, *_ in runs])
+        found = [trial.step.labels for *_, trial in trials]
+        best, _ = medoid(found, held[-1].sizes)
         problem, way, trial = trials[best]
         del trials
         if way == "triangles":
@@ -146,11 +151,13 @@ class Trials:
     def _chosen(self, runs: Any, best: Any) -> Any:
         """Return the attributes and warnings of the run that agrees most."""
         found = [learned["labels_"] for learned, *_ in runs]
-        middle, agreement = medoid(found)
-        best = middle if best is None else best
+        agreement = [
+            1.0 if at == best else rand_index(found[best], other)
+            for at, other in enumerate(found)
+        ]
         learned, said, fitted = runs[best]
         learned |= fitted()
-        others = np.delete(agreement[best], best)
+        others = np.delete(agreement, best)
         learned["stability_"] = float(others.mean()) if others.size else 1.0
         learned["agreement_"] = steady(found[best], found[:best] + found[best + 1 :])
         learned["trials_"] = [
@@ -159,7 +166,7 @@ class Trials:
                 "refine": run["refine_"],
                 "n_components": run["n_components_"],
                 "sizes": np.bincount(run["labels_"]).tolist(),
-                "agreement": float(agreement[at, best]),
+                "agreement": float(agreement[at]),
                 "kept": at == best,
             }
             for at, (run, *_) in enumerate(runs)

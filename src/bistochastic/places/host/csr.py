@@ -16,7 +16,7 @@ from bistochastic.places.parts import Part, affinity_parts
 
 SQUARE = 20_000  # rows whose products with S are made in one go, by entries a row
 MANY = 2_000  # rows that may have as many entries
-COMPILED = 100_000  # entries from which on compiled bodies pay for their compiler
+COMPILED = 20_000  # entries from which on compiled bodies pay for their compiler
 
 
 class Csr:
