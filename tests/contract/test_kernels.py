@@ -374,3 +374,18 @@ def test_sums_over_tables(rng):
     np.testing.assert_allclose(
         kernels_tables.moved(weights, *there), costs.moved(weights, *there)
     )
+
+
+def test_rows_with_many_ties_come_to_an_end(rng):
+    # rounding of theta brought dropped entries back, for ever
+    m = (
+        rng.integers(0, 4, (20_000, 30))
+        / 3.0
+        * rng.choice([0.1, 0.3, 0.7], (20_000, 1))
+    )
+    body = kernels_tables.relaxed_rows(m, alpha=0.05)
+    np.testing.assert_allclose(body, simplex.relaxed_rows(m, 0.05), atol=1e-12)
+    ends = np.arange(20_001) * 30
+    sizes, pairs = np.full(20_000, 0.7), np.ones(m.size)
+    body = kernels_entries.aggregated_rows(ends, m.ravel(), sizes, pairs, alpha=0.05)
+    np.testing.assert_allclose(body.reshape(m.shape).sum(axis=1), 0.7)

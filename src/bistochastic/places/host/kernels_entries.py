@@ -65,14 +65,14 @@ def _project(out, start, end):  # type: ignore[no-untyped-def]
     top = -np.inf
     for k in range(start, end):
         top = max(top, out[k])
-    theta, before = -np.inf, -1
+    theta, before = -np.inf, end - start + 1
     while True:
         number, total = 0, 0.0
         for k in range(start, end):
             if out[k] - top > theta:
                 total += out[k] - top
                 number += 1
-        if number == before:
+        if number >= before:  # rounding may bring one back
             break
         before, theta = number, (total - 1.0) / number
     least = -TRACE * theta  # the largest weight is that at the top
@@ -103,7 +103,7 @@ def _aggregated(indptr, m, sizes, pairs, factor, out):  # type: ignore[no-untype
         for k in range(start, end):
             out[k] = factor * m[k]
             top = max(top, out[k])
-        theta, before = -np.inf, -1
+        theta, before = -np.inf, end - start + 1
         while True:
             number, total, share = 0, 0.0, 0.0
             for k in range(start, end):
@@ -111,7 +111,7 @@ def _aggregated(indptr, m, sizes, pairs, factor, out):  # type: ignore[no-untype
                     total += (out[k] - top) * pairs[k]
                     share += pairs[k]
                     number += 1
-            if number == before:
+            if number >= before:  # rounding may bring one back
                 break
             before, theta = number, (total - sizes[i]) / share
         largest = 0.0
