@@ -106,6 +106,14 @@ def test_a_planted_fault_of_a_clusterer_is_seen(monkeypatch, tmp_path, promise):
     assert _seen(promise, fits.ancmm, tmp_path)
 
 
+def test_the_label_of_a_twin_is_no_fault():
+    D = np.array([[0.0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 2], [2, 2, 2, 0]])
+    labels, found = np.array([0, 1, 1, 2]), np.array([0, 0, 0, 2])
+    for given in (D, csr_array((D.ravel(), np.indices((4, 4)).reshape(2, -1)))):
+        marked = fits._of_a_twin(given, found, labels)
+        assert marked.tolist() == [True, True, False, True]  # 2 is nobody's twin
+
+
 def _seen(promise, check, folder):
     """Tell whether one of a few cases finds the promise broken."""
     for number in range(40):

@@ -12,6 +12,7 @@ import random_problems
 from bistochastic import ANCMM, InputError, adaptive_neighbors_graph
 from bistochastic.cluster.exact_count import joined
 from bistochastic.cluster.penalty import Bracket
+from bistochastic.graph.objective import Objective
 from bistochastic.places.host.csr import Csr
 from selection import some
 
@@ -123,6 +124,17 @@ def test_too_few_components_are_cut():
     np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
 
 
+def test_sides_of_a_cut_without_support_get_loops():
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    options = {"min_cluster_size": 1, "n_neighbors": 10, "penalty": 1e-8}
+    model = ANCMM(10, self_neighbor=False, refine="local", **options)
+    with pytest.warns(UserWarning, match="had no total support"):
+        model.fit(X)
+    assert np.bincount(model.labels_).min() == 1  # a point alone has no other edge
+    assert model.n_components_ == 10
+    np.testing.assert_allclose(model.affinity_matrix_.sum(axis=1), 1, atol=1e-8)
+
+
 def test_duplicates_double_k():
     X = np.repeat(np.random.default_rng(0).random((30, 2)), 12, axis=0)
     model = ANCMM(3, n_neighbors=8).fit(X)
@@ -228,7 +240,25 @@ def test_a_bracket_grows_then_bisects_then_gives_up():
     assert down.after(1.0, 9, 3) == 0.25
 
 
+def test_a_bracket_gives_up_where_lambda_changes_nothing():
+    rule, value = Bracket(1.0, 2.0), Objective(1.0, 2.0, 3.0)
+    assert rule.after(1.0, 1, 3, value) == 2.0
+    assert rule.after(2.0, 1, 3, Objective(1.1, 2.0, 6.0)) == 4.0
+    assert rule.after(4.0, 1, 3, Objective(1.1, 2.0, 12.0)) is None
+    small = Bracket(1e-9, 2.0)  # too small to change anything as yet
+    assert small.after(1e-9, 1, 3, Objective(1.0, 2.0, 1e-9)) == 2e-9
+    assert small.after(2e-9, 1, 3, Objective(1.0, 2.0, 2e-9)) == 4e-9
+
+
 # beside the clusterer
+
+
+def test_no_two_bridges_weigh_the_same():
+    S = joined(Csr(csr_array(np.eye(6))), [(0, 1), (2, 3), (4, 5)]).native().toarray()
+    weights = S[[0, 2, 4], [1, 3, 5]]
+    np.testing.assert_allclose(weights, 0.5, rtol=1e-8)
+    assert np.all(np.diff(weights) < -1e-12)
+    np.testing.assert_array_equal(S, S.T)
 
 
 def test_a_bridge_weighs_the_same_from_either_end():

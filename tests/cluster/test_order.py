@@ -11,7 +11,9 @@ from bistochastic.graph.components import numbered
 
 CLOUD = np.random.default_rng(2).normal(size=(90, 4))
 FEW = np.random.default_rng(0).normal(size=(24, 2))
+FORTY = np.random.default_rng(0).normal(size=(40, 2))
 LOOSE = {"penalty": 1e-8}  # it never pulls apart, so that all is done by cuts
+HARD = {"penalty": 1e3}  # it leaves nothing but loops, and bridges
 FULL = {"min_cluster_size": 3, "n_neighbors": 6}  # all clusters have this size
 OPTIONS = {
     "cut in equal halves": (CLOUD, 3, LOOSE | {"n_neighbors": 14}),
@@ -23,6 +25,17 @@ OPTIONS = {
     "equal sizes, exact, the paper's rows": (
         FEW, 8, FULL | {"graph_update": "exact", "refine": None},
     ),
+    "bridges only, equal ways to cut": (
+        FORTY, 13, {"min_cluster_size": 2, "n_neighbors": 6, "refine": None} | HARD,
+    ),
+    "bridges only, equal eigenvalues": (
+        FORTY, 12, {"min_cluster_size": 2, "n_neighbors": 8, "refine": "triangles"}
+        | HARD,
+    ),
+    "no loops, equal ways to cut": (
+        FEW, 10, LOOSE | {"min_cluster_size": 2, "n_neighbors": 10, "refine": "local"}
+        | {"self_neighbor": False},
+    ),
     "two steps": (CLOUD, 3, {"max_iter": 2, "n_neighbors": 10}),
     "three neighbors": (CLOUD, 3, {"n_neighbors": 3, "refine": None}),
 }  # fmt: skip
@@ -30,6 +43,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.filterwarnings("ignore:The eigensolver", "ignore:.*came out smaller")
+@pytest.mark.filterwarnings("ignore:.*had no total support")
 def test_rows_in_another_order_give_the_same_partition(name, thorough):
     X, c, options = OPTIONS[name]
     labels = ANCMM(c, **options).fit(X).labels_

@@ -40,6 +40,18 @@ def test_the_smallest_crumbs_are_joined_first():
     assert made.max() == 1
 
 
+def test_ranks_follow_the_costs_whatever_the_order(rng):
+    X = rng.random((30, 2))
+    D = ((X[:, None] - X[None]) ** 2).sum(-1)
+    order = rng.permutation(30)
+    ranks = Links(30, [(np.arange(30), None, D)]).ranks()
+    moved = Links(30, [(np.arange(30), None, D[np.ix_(order, order)])]).ranks()
+    np.testing.assert_array_equal(moved, ranks[order])
+    np.testing.assert_array_equal(np.sort(ranks), np.arange(30))
+    apart = np.where(D < np.median(D), D, np.inf)  # no candidates
+    assert Links(30, [(np.arange(30), None, apart)]).ranks().size == 30
+
+
 def test_the_sweep_cuts_where_least_is_lost():
     A = np.zeros((9, 9))
     A[:5, :5] = A[5:, 5:] = 1.0

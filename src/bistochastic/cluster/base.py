@@ -194,7 +194,8 @@ class GraphClusterer(Clusterer):
         Returns
         -------
         array of int of shape (n_new,)
-            Labels. A point at distance 0 from one of `fit` gets its label.
+            Labels. A point at distance 0 from one of `fit` gets its label, from
+            several that of the first.
         """
         return self.predict_proba(X).argmax(axis=1)
 

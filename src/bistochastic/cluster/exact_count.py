@@ -15,7 +15,11 @@ from bistochastic.graph.bridges import BRIDGE, bridges, reunited, sweep
 from bistochastic.graph.components import by_size, components, numbered
 from bistochastic.graph.objective import Objective
 from bistochastic.places.host.csr import Csr
-from bistochastic.spectrum.ky_fan import Embedding, ky_fan
+from bistochastic.scaling.feasibility import support
+from bistochastic.spectrum.ky_fan import SMALL, Embedding, ky_fan
+
+UNTIED = 1e-9  # by how much weights differ, so that none are equal
+IRRATIONAL = 0.5**0.5  # power of whole numbers of which no sums are equal
 
 
 def rank(number: Any, c: int, n: int) -> Any:
@@ -59,12 +63,16 @@ def mended(
 def joined(S: Graph, pairs: Any) -> Graph:
     """Add edges between pairs of points, half as heavy as the heaviest of both rows.
 
+    Those chosen later are lighter by next to nothing. Where nothing but loops and
+    bridges is left, weights are equal otherwise, and so are the eigenvalues of
+    components and the ways to cut them: rounding would choose.
+
     Parameters
     ----------
     S : Graph
         Symmetric weights.
     pairs : sequence of (int, int)
-        What to join.
+        What to join, in the order in which they were chosen.
 
     Returns
     -------
@@ -75,7 +83,24 @@ def joined(S: Graph, pairs: Any) -> Graph:
         return S
     i, j = np.array(pairs).T
     highest = on_cpu(S.highest())
-    return S.joined(i, j, BRIDGE * np.maximum(highest[i], highest[j]))
+    weights = BRIDGE * np.maximum(highest[i], highest[j])
+    return S.joined(i, j, weights * untied(np.arange(i.size)))
+
+
+def untied(ranks: Any) -> Any:
+    """Return factors that differ from one, and their sums from one another, by little.
+
+    Parameters
+    ----------
+    ranks : array of int of shape (m,)
+        An order, the first factor the largest.
+
+    Returns
+    -------
+    array of shape (m,)
+        The factors.
+    """
+    return 1.0 - UNTIED * (ranks / ranks.size) ** IRRATIONAL
 
 
 def settled(
@@ -115,14 +140,23 @@ def settled(
 
 
 def _cut(graph: Any, labels: Any, links: Any, floor: int, scale: Any) -> Any:
-    """Divide the largest component that can be; keep each of its sides together."""
+    """Divide the largest component that can be; keep each of its sides together.
+
+    Without loops, weights of few edges are equal whatever they cost; costs say then
+    which component is divided, and where.
+    """
     twins = np.arange(labels.size) if links.twins is None else links.twins
     sizes = np.bincount(labels)
     pairs = np.unique(np.stack([labels, twins]), axis=1)[0]
     sizes[np.bincount(pairs, minlength=sizes.size) < 2] = 0  # duplicates only
-    index = np.flatnonzero(labels == by_size(graph.S, labels, sizes)[0])
+    factors = np.ones(labels.size)
+    largest = np.flatnonzero(sizes[labels] == sizes.max())
+    if largest.size <= SMALL:  # else errors of the eigensolver are larger
+        factors[largest] = untied(links.within(largest).ranks())
+    index = np.flatnonzero(labels == by_size(graph.S, labels, sizes, factors)[0])
     groups = numbered(twins[index])
     part = graph.S.part(index)
+    part = part.scaled(part.vector(factors[index]))
     found = ky_fan(part, 2, np.zeros(index.size, dtype=np.int64))
     v = on_cpu(found.F)[:, 1]
     side = sweep(part.entries(0.0), v, min(floor, index.size // 2), groups)
@@ -135,13 +169,17 @@ def _cut(graph: Any, labels: Any, links: Any, floor: int, scale: Any) -> Any:
         inside = numbered(pieces[whole])
         if inside.max() > 0:
             chosen, _ = bridges(inside, links.within(whole), most=1)
-            pairs += [(int(whole[i]), int(whole[j])) for i, j in chosen]
+            chosen = [(int(whole[i]), int(whole[j])) for i, j in chosen]
+            S, pairs = joined(S, chosen), pairs + chosen
     kept = [(i, j) for i, j in graph.bridges if sides[i] == sides[j]]
     made = replace(graph, bridges=tuple(kept))
-    return _scaled(made, joined(S, pairs), scale, pairs, "cut")
+    return _scaled(made, S, scale, pairs, "cut")
 
 
 def _scaled(graph: Any, S: Any, scale: Any, pairs: Any, action: Any) -> Any:
+    if support(S).kind != "total":  # without loops, a side of a cut can lose it
+        shift = S.n / max(1, S.pattern().nnz)  # as heavy as an edge
+        S, graph = S.shifted(shift), replace(graph, shift=shift)
     done = scale(S)
     return replace(
         graph,

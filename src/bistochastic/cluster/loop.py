@@ -69,7 +69,7 @@ def ancmm(
         value = objective(graph, alpha, lam, F)
         bad = rank(number) if rank else abs(number - c)
         yield Step(graph, found, lam, number, labels, value), bad
-        lam = penalty.after(lam, number, c)
+        lam = penalty.after(lam, number, c, value)
         if lam is None:  # nothing left to try
             return
         if known:

@@ -245,7 +245,10 @@ class Links(Protocol):
         """The group of each point if points at cost 0 form groups; None if none do."""
 
     def within(self, index: Any) -> "Links":
-        """Return the links among some of the points only."""
+        """Return the links among some of the points only.
+
+        They are on the host, and have `ranks`, the rank of each point by its costs.
+        """
 
     def leaving(self, labels: Any, wanted: Any) -> tuple[Any, Any, Any]:
         """Return cost, inner and outer end of the cheapest pair that leaves each part.

@@ -57,6 +57,14 @@ class Links:
         i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
         return grouped(i, j, self.n)
 
+    def ranks(self) -> Any:
+        """Return the rank of each point by the sum of the roots of its costs."""
+        sums = np.zeros(self.n)
+        for rows, _, costs in self.tables:
+            roots = np.sqrt(np.abs(np.where(np.isfinite(costs), costs, 0.0)))
+            sums[rows] = roots.sum(axis=1)
+        return np.argsort(np.argsort(sums, kind="stable"))
+
     def within(self, index: Any) -> Any:
         """Return the links among some of the points only."""
         place = np.full(self.n, -1)

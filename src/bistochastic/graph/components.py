@@ -68,7 +68,7 @@ def numbered(labels: Any) -> Any:
     return rank[labels]
 
 
-def by_size(S: Graph, labels: Any, sizes: Any) -> Any:
+def by_size(S: Graph, labels: Any, sizes: Any, factors: Any = 1.0) -> Any:
     """Return the numbers of components, the largest first.
 
     Of equally large ones first that whose largest weights add up to least, so that no
@@ -82,6 +82,8 @@ def by_size(S: Graph, labels: Any, sizes: Any) -> Any:
         The component of each point.
     sizes : array of int of shape (q,)
         How large each counts; its number of points, or 0.
+    factors : array of shape (n,), optional
+        By what the largest weight of each point is multiplied.
 
     Returns
     -------
@@ -90,5 +92,5 @@ def by_size(S: Graph, labels: Any, sizes: Any) -> Any:
     """
     if np.unique(sizes).size == sizes.size:
         return np.argsort(-sizes)
-    held = np.bincount(labels, on_cpu(S.highest()), minlength=sizes.size)
+    held = np.bincount(labels, factors * on_cpu(S.highest()), minlength=sizes.size)
     return np.lexsort((held, -sizes))
