@@ -7,7 +7,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from bistochastic import ANCMM
 from bistochastic.cluster import coarse
-from bistochastic.core.run import Status
 from bistochastic.metrics import clustering_accuracy
 from conftest import need
 
@@ -21,7 +20,9 @@ def blobs(n):
 
 
 @pytest.mark.parametrize(
-    ("make", "n"), [(moons, 2000), (blobs, 2500), (blobs, 7000)], ids=str
+    ("make", "n"),
+    [(moons, 2000), (blobs, 2500), (blobs, 7000)],
+    ids=["moons", "blobs", "many blobs"],
 )
 def test_the_result_keeps_every_promise(make, n):
     X, y = make(n)
@@ -127,11 +128,3 @@ def test_workers_speak_the_verbs_of_gathering(client, rng):
     held = Blocks.of(Layout(Recorder(client, None), [800, 700], caller=True), S)
     here, there = (aggregates(graph, [400])[0] for graph in (Csr(S), held))
     np.testing.assert_array_equal(there.groups, here.groups)
-
-
-def test_what_was_found_on_aggregates_has_an_honest_status():
-    X, _ = blobs(2500)
-    first = ANCMM(6, n_neighbors=15).fit(X)
-    assert all(record["embedding_converged"] for record in first.history_)
-    assert first.history_[-1]["embedding_products"] > 0
-    assert Status.CONVERGED.value
