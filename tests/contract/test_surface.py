@@ -37,6 +37,7 @@ NEED_MORE = (  # torch or Dask; they have no examples
     "torch_device.cells",
     "torch_device.components",
     "torch_device.csr",
+    "torch_device.gathering",
     "torch_device.measures",
     "torch_device.search",
     "torch_device.triton_kernels",
