@@ -98,6 +98,11 @@ def test_no_one_is_sent_to_prune_where_nothing_would_be_left(S, cure):
     assert 'unsupported="prune"' not in str(caught.value)
 
 
+def test_a_shift_below_all_numbers_is_not_called_nothing():
+    S = 5e-324 * (EQUATION_3 > 0)
+    assert marcus_mapping(S, unsupported="regularize").shift > 0
+
+
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_regularize_adds_a_stated_multiple_of_the_identity(make):
     result = marcus_mapping(make(EQUATION_3), unsupported="regularize")

@@ -18,6 +18,7 @@ from bistochastic.scaling.feasibility import Scalable
 from bistochastic.scaling.residual import worst
 
 LARGEST_EXPONENT = 1e12  # beyond it, exp(omega log s + a + a') has no digits left
+TINIEST = 5e-324  # the smallest number: what was added is not nothing
 TOLERANCE = {32: 1e-5, 64: 1e-10}  # default errors of row sums, by bits of the numbers
 
 
@@ -62,7 +63,8 @@ class Solvable:
     @property
     def shift(self) -> float:
         """What was added to the diagonal, in the caller's unit."""
-        return float(self.ready.shift * self.held.unit * self.held.unit)
+        shift = float(self.ready.shift * self.held.unit * self.held.unit)
+        return max(shift, TINIEST) if self.ready.shift else shift
 
     def tolerance(self, tol: float | None) -> float:
         """Return the wanted error of row sums."""
