@@ -37,6 +37,7 @@ from bistochastic.spectrum.ky_fan import ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # first lambda where F has unit rows, its growth
 SINGLES = 1e-5  # error of row sums of singles
+RARE = 20  # times smaller than the mean: the smallest cluster of aggregates
 KEPT = 200_000  # points up to which the first graphs of trials are kept
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 DIGITS = {"double": 1e-6, "single": 1e-3}  # relative errors of alpha, done once more
@@ -132,13 +133,20 @@ class Trials:
         return runs, best
 
     def _how(self, problem: Any, c: int, maker: Any) -> Any:
-        """Return how the loop runs on aggregates."""
+        """Return how the loop runs on aggregates.
+
+        A few of them may fall off where no few points would: the floor is higher there.
+        A component of the first graph counts in any case.
+        """
+        n = problem.costs.n
+        if isinstance(self.model.min_cluster_size, str):
+            maker = replace(maker, floor=max(maker.floor, n // (RARE * c)))
         return {
             "k": problem.k,
             "maker": maker,
             "rule": self._rule(problem, c, unit=True),
             "rng": self.model._generator(),
-            "rank": partial(rank, c=c, n=problem.costs.n),
+            "rank": partial(rank, c=c, n=n),
             "max_iter": self._most(c),
         }
 
