@@ -10,7 +10,8 @@ from bistochastic.cluster.base import SAME, GraphClusterer, Later
 from bistochastic.cluster.fit_log import FitLog
 from bistochastic.cluster.graphs import LAZY
 from bistochastic.cluster.loop import penalized
-from bistochastic.cluster.trials import Trials, row_sums
+from bistochastic.cluster.shares import row_sums
+from bistochastic.cluster.trials import Trials
 from bistochastic.core.errors import InputError
 from bistochastic.core.parameters import (
     PAIRS,

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 
 from bistochastic.cluster.base import kept
 from bistochastic.cluster.coarse import LOOSE, few, gathered_points, narrowed, tried
@@ -21,6 +20,7 @@ from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
 from bistochastic.cluster.penalty import Bracket, Penalty
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
 from bistochastic.cluster.refinements import fitting, refined
+from bistochastic.cluster.shares import own_shares, row_sums, shared, shares
 from bistochastic.cluster.step import (
     Step,
     inverse,
@@ -418,57 +418,9 @@ class Trials:
         """Return the shares of clusters in the weights of the first graph."""
         labels = on_cpu(self.model.labels_)
         if self.model.n_clusters_ == 1:
-            return _own(labels)
+            return own_shares(labels)
         problem, maker = self.again(X)
         return shares(problem, maker, labels)
-
-
-def shared(made: Any, problem: Any, maker: Any, labels: Any) -> Any:
-    """Let an estimator find the shares of clusters when they are first asked for."""
-    later = made.get("_later", {}) | {
-        "_memberships": lambda: (
-            _own(labels) if labels.max() == 0 else shares(problem, maker, labels)
-        )
-    }
-    return made | {"_later": later}
-
-
-def shares(problem: Any, maker: Any, labels: Any) -> Any:
-    """Return how the weight of points in the first graph spreads over clusters.
-
-    Parameters
-    ----------
-    problem : Problem
-        What the first graph is made of.
-    maker : GraphMaker
-        Makes it.
-    labels : array of int of shape (n,)
-        Clusters.
-
-    Returns
-    -------
-    csr_array of shape (n, n_labels)
-        Rows sum to one. A point without neighbors is all its own cluster's.
-    """
-    own = _own(labels)
-    if problem.costs is None:
-        return own
-    order = np.arange(labels.size) if problem.order is None else problem.order
-    S = maker.first(problem).S.entries(0.0)
-    S = csr_array(S - diags_array(S.diagonal()))
-    found = csr_array(S @ own[order])[np.argsort(order)]
-    total = found.sum(axis=1)
-    found.data /= np.repeat(total, np.diff(found.indptr))  # its inverse may be inf
-    return csr_array(found + diags_array((total <= 0) * 1.0) @ own)
-
-
-def _own(labels: Any) -> Any:
-    return csr_array((np.ones(labels.size), (np.arange(labels.size), labels)))
-
-
-def row_sums(X: Any) -> Any:
-    """Return the sums of the rows of a square matrix, by which it is known again."""
-    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
 
 
 def _alphas(problem: Any) -> Any:
