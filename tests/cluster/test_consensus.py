@@ -67,7 +67,9 @@ def test_neighbors_are_tried_up_to_the_size_of_a_cluster():
     assert grid(400, 8) == [14, 20, 28, 40]
     assert grid(400, 2) == [14, 20, 28, 40]
     assert grid(10_000, 3) == [20, 28, 40, 56]
-    assert grid(100_000, 3) == [14, 20, 28, 40]
+    assert grid(100_000, 3) == [14, 20, 28]
+    assert grid(1_000_000, 3) == [10, 14, 20]
+    assert grid(1_000_000, 100_000) == [5, 7, 10]
     assert grid(5, 3) == [5, 7, 10]
 
 

@@ -10,13 +10,14 @@ from bistochastic import marcus_mapping
 from bistochastic.core.recurrence import recurrence
 from bistochastic.datasets.toy import planted_graph
 from bistochastic.graph import components, simplex
-from bistochastic.neighbors import descent
+from bistochastic.neighbors import descent, exact
 from bistochastic.places import tables as costs
 from bistochastic.places.host import (
     csr,
     dense,
     gathering,
     kernels,
+    kernels_descent,
     kernels_entries,
     kernels_rows,
     kernels_tables,
@@ -65,6 +66,7 @@ def test_every_body_has_a_test_here():
         descent.offer_leaves,  # in tests/neighbors/test_descent.py, with the next two
         descent.offer_neighbors,
         descent.standing_in,
+        exact.ranked,
     }
 
 
@@ -337,7 +339,30 @@ def test_mates_and_sums_of_groups(rng):
     )
     groups = np.unique(rng.integers(0, 30, 90), return_inverse=True)[1]
     given = S, groups, int(groups.max()) + 1
-    same_csr(kernels_entries.gathered(*given), gathering.gathered(*given))
+    body, text = kernels_entries.gathered(*given), gathering.gathered(*given)
+    same_csr(gathering.symmetric(body), gathering.symmetric(text))
+    W = S.toarray() * rng.random(S.shape)
+    W[:, 3] = 0.0  # no longer symmetric, neither weights nor pattern
+    W = csr_array(W)
+    body = gathering.symmetric(kernels_entries.gathered(W, *given[1:]))
+    P = np.eye(given[2])[groups]
+    np.testing.assert_allclose(body.toarray(), P.T @ (W + W.T).toarray() @ P / 2)
+
+
+def test_ranked_neighbors(rng):
+    X = rng.integers(0, 4, (300, 5)).astype(float)  # ties, and duplicates
+    columns = np.array([rng.choice(300, 30, replace=False) for _ in range(120)])
+    for kind in (np.float64, np.float32):
+        given = X[:120].astype(kind), X.astype(kind), columns
+        for body, text in zip(
+            kernels_descent.ranked(*given), exact.ranked(*given), strict=True
+        ):
+            np.testing.assert_array_equal(body, text)
+    Y = rng.standard_normal((300, 7))
+    columns, costs = kernels_descent.ranked(Y[:120], Y, given[2])
+    true = ((Y[:120, None] - Y[columns]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(costs, true, rtol=1e-13)
+    assert (np.diff(costs, axis=1) >= 0).all()
 
 
 def test_rows_of_tables(rng):

@@ -151,8 +151,8 @@ def gathered_points(first: Learned, c: int) -> list[Aggregates]:
     return aggregates(first.S, [*between, target])
 
 
-def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Any:
-    """Return the problem of aggregates.
+def gathered_graph(first: Learned, held: Aggregates) -> tuple[Csr, Csr]:
+    """Return the sums of a graph of points between aggregates, and numbers of pairs.
 
     Parameters
     ----------
@@ -160,21 +160,44 @@ def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Any:
         The first graph of the points.
     held : Aggregates
         The aggregates.
-    k : int
-        Number of neighbors of a point.
-    maker : GraphMaker
-        Mends what rounding did to row sums.
 
     Returns
     -------
-    Problem
-        On the host. Its rows, without a penalty, are the sums of those of the points.
+    weights : Csr
+        Symmetric; rows sum to the sizes of the aggregates.
+    pairs : Csr
+        How many pairs of points each entry stands for.
     """
     n, groups = held.sizes.size, held.groups
     weights, pairs = (
         Csr(graph.gathered(groups, n).entries(0.0))
         for graph in (first.S, first.S.indicator())
     )
+    return weights, pairs
+
+
+def of_aggregates(
+    weights: Csr, pairs: Csr, held: Aggregates, k: int, maker: Any
+) -> Problem:
+    """Return the problem of aggregates.
+
+    Parameters
+    ----------
+    weights, pairs : Csr
+        Sums of weights between aggregates, and how many pairs of points have one, on
+        the same pattern.
+    held : Aggregates
+        The aggregates.
+    k : int
+        Number of neighbors of a point.
+    maker : GraphMaker
+        Makes rows sum to the sizes of the aggregates.
+
+    Returns
+    -------
+    Problem
+        On the host. Its rows, without a penalty, are the weights.
+    """
     done = maker.scale(weights, sizes=held.sizes)
     S = weights.scaled(done.value)
     entries = S.native()
@@ -202,11 +225,10 @@ def of_aggregates(first: Learned, held: Aggregates, k: int, maker: Any) -> Any:
 
 
 def tried(
-    first: Learned,
+    problem: Problem,
     held: Aggregates,
     c: int,
     *,
-    k: int,
     maker: Any,
     rule: Any,
     max_iter: int,
@@ -217,14 +239,12 @@ def tried(
 
     Parameters
     ----------
-    first : Learned
-        The first graph of the points.
+    problem : Problem
+        That of the aggregates.
     held : Aggregates
         The aggregates.
     c : int
         Number of clusters.
-    k : int
-        Number of neighbors of a point.
     maker : GraphMaker
         Makes graphs.
     rule : Bracket
@@ -241,7 +261,6 @@ def tried(
     Trial
         What was found.
     """
-    problem = of_aggregates(first, held, k, maker)
     start, tol = None, TRIED
     if coarser is not None:
         tol = LOOSE

@@ -7,13 +7,14 @@ from scipy.sparse import csr_array
 
 GRID = (5, 7, 10, 14, 20, 28, 40, 56)  # numbers of neighbors to choose from
 FULL = 4  # cells of a table of common points, for each point, up to which it is full
-MANY = 50_000  # points from which on the last of them is left out: it costs most
+MANY, VERY_MANY = (50_000, 28), (200_000, 20)  # from so many points on, the largest
 
 
-def grid(n: int, c: int) -> Any:
+def grid(n: int, c: int) -> list[int]:
     """Return the numbers of neighbors to choose from.
 
-    Up to the mean size of a cluster and twice the root of n; 40 of very many points.
+    Up to the mean size of a cluster and twice the root of n. Of very many points fewer
+    are enough, since more pairs lie along every border.
 
     Parameters
     ----------
@@ -23,11 +24,14 @@ def grid(n: int, c: int) -> Any:
     Returns
     -------
     list of int
-        From a third of the largest on.
+        From a third of the largest on; of very many points, from a half.
     """
-    most = GRID[-1] if n < MANY else GRID[-2]
-    largest = min(most, max(GRID[2], min(n / c, 2 * n**0.5)))
-    return [k for k in GRID if largest / 3 <= k <= largest]
+    largest = min(GRID[-1], max(GRID[2], min(n / c, 2 * n**0.5)))
+    least = largest / 3
+    for number, most in (MANY, VERY_MANY):
+        if n >= number and largest >= most:
+            largest, least = most, most / 2
+    return [k for k in GRID if least <= k <= largest]
 
 
 def medoid(partitions: Any, sizes: Any = None) -> tuple[Any, Any]:

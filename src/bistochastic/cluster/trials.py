@@ -2,14 +2,15 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bistochastic.cluster.base import kept
-from bistochastic.cluster.coarse import LOOSE, few, gathered_points, narrowed, tried
+from bistochastic.cluster.coarse import LOOSE, few
+from bistochastic.cluster.coarse_runs import CoarseRuns
 from bistochastic.cluster.consensus import grid, medoid, rand_index, steady
 from bistochastic.cluster.exact_count import rank, settled, singletons
 from bistochastic.cluster.fit_warnings import remarks, uneven, unfound
@@ -19,7 +20,7 @@ from bistochastic.cluster.loop import ancmm, penalized
 from bistochastic.cluster.n_clusters import chosen, estimate_n_clusters
 from bistochastic.cluster.penalty import Bracket, Penalty
 from bistochastic.cluster.problem import Problem, at, of_data, of_graph
-from bistochastic.cluster.refinements import fitting, refined
+from bistochastic.cluster.refinements import refined
 from bistochastic.cluster.shares import own_shares, row_sums, shared, shares
 from bistochastic.cluster.step import (
     Step,
@@ -32,13 +33,11 @@ from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError
 from bistochastic.core.parameters import PAIRS
 from bistochastic.core.protocols import Place
-from bistochastic.graph.components import components, numbered
+from bistochastic.graph.components import components
 from bistochastic.spectrum.ky_fan import ky_fan
 
 UNIT_START, UNIT_GROWTH = 0.125, 1.4  # first lambda where F has unit rows, its growth
 SINGLES = 1e-5  # error of row sums of singles
-RARE = 20  # times smaller than the mean: the smallest cluster of aggregates
-KEPT = 200_000  # points up to which the first graphs of trials are kept
 EXTREME = 1e24  # how far a given lambda may be from alpha, by a factor
 DIGITS = {"double": 1e-6, "single": 1e-3}  # relative errors of alpha, done once more
 
@@ -82,13 +81,12 @@ class Trials:
                 f"n_clusters={c} is larger than the number of points, n_samples={n}."
             )
         base, floor = self.problem(X, c), self.floor(n, c)
-        variants = [(base, None)] if c == n else self.variants(base, c)
-        coarse = base.costs is not None and self._coarse(n, c)
-        parts = 1 if coarse else len(variants)
-        self.log.begin(int(model.max_iter) * parts, parts)
-        if coarse:
-            runs, best = self._coarse_runs(variants, c, floor)
+        if base.costs is not None and self._coarse(n, c):
+            self.log.begin(int(model.max_iter))
+            runs, best = CoarseRuns(self, base, c, floor).made()
         else:
+            variants = [(base, None)] if c == n else self.variants(base, c)
+            self.log.begin(int(model.max_iter) * len(variants), len(variants))
             runs = [self.run(problem, way, c, floor) for problem, way in variants]
             best, _ = medoid([learned["labels_"] for learned, *_ in runs])
         self.log.end()
@@ -97,58 +95,6 @@ class Trials:
             learned["_row_sums"] = row_sums(X)
         said += unfound(model.neighbors, base.recall)
         return learned, said + uneven(model.metric, self.place.sample(X))
-
-    def _coarse_runs(self, variants: Any, c: int, floor: int) -> tuple[Any, Any]:
-        """Try all variants on aggregates, choose one, and run it on the points."""
-        maker, held = self.maker(floor), list[Any]()
-        runs, trials = list[Any](), list[Any]()
-        for problem, way in variants:
-            way = fitting(variants[-1][0], way, maker)  # one for all numbers
-            if way == "local":
-                problem, _ = refined(problem, way, maker)
-            first = maker.first(narrowed(problem))
-            held = held or gathered_points(first, c)
-            trial = tried(first, held[-1], c, **self._how(problem, c, maker))
-            self.log.tried(problem.k, way, trial)
-            labels = trial.labels
-            labels = labels if problem.order is None else labels[inverse(problem.order)]
-            made = {
-                "labels_": numbered(labels),
-                "n_neighbors_": self._k(problem),
-                "refine_": way,
-                "n_components_": trial.step.number,
-            }
-            runs.append((made, [], None))
-            if first.S.n < KEPT:
-                problem = replace(problem, given=first)
-            trials.append((problem, way, trial))
-            del first
-        found = [trial.step.labels for *_, trial in trials]
-        best, _ = medoid(found, held[-1].sizes)
-        problem, way, trial = trials[best]
-        del trials
-        if way == "triangles":
-            problem, _ = refined(problem, way, maker)
-        runs[best] = self.run(problem, way, c, floor, (trial, held[:-1]))
-        return runs, best
-
-    def _how(self, problem: Any, c: int, maker: Any) -> Any:
-        """Return how the loop runs on aggregates.
-
-        A few of them may fall off where no few points would: the floor is higher there.
-        A component of the first graph counts in any case.
-        """
-        n = problem.costs.n
-        if isinstance(self.model.min_cluster_size, str):
-            maker = replace(maker, floor=max(maker.floor, n // (RARE * c)))
-        return {
-            "k": problem.k,
-            "maker": maker,
-            "rule": self._rule(problem, c, unit=True),
-            "rng": self.model._generator(),
-            "rank": partial(rank, c=c, n=n),
-            "max_iter": self._most(c),
-        }
 
     def _coarse(self, n: int, c: int) -> bool:
         """Tell whether the loop begins on aggregates of points."""
@@ -237,29 +183,37 @@ class Trials:
                     raise
                 k = 2 * error.k
 
-    def variants(self, base: Any, c: int) -> Any:
-        """Return the problems to choose from, with the names of their refinements."""
+    def ways(self) -> Any:
+        """Return the names of the refinements to choose from."""
         model = self.model
         ways = ("triangles", "local") if model.refine == "both" else (model.refine,)
-        if model.metric == "affinity":
-            if "local" in ways:
-                raise InputError(
-                    f"refine={model.refine!r} measures distances, and "
-                    'metric="affinity" has none; use "auto", "triangles" or None.'
-                )
-            return [(base, way) for way in ways]
+        if model.metric == "affinity" and "local" in ways:
+            raise InputError(
+                f"refine={model.refine!r} measures distances, and "
+                'metric="affinity" has none; use "auto", "triangles" or None.'
+            )
+        return ways
+
+    def numbers(self, base: Any, c: int) -> list[int]:
+        """Return the numbers of neighbors to choose from, the largest last."""
+        model = self.model
+        if model.metric == "affinity" or not isinstance(model.n_neighbors, str):
+            return [base.k]
+        return [k for k in grid(base.costs.n, c) if k < base.k] + [base.k]
+
+    def variants(self, base: Any, c: int) -> Any:
+        """Return the problems to choose from, with the names of their refinements."""
         problems = []
-        if isinstance(model.n_neighbors, str):
-            for k in (k for k in grid(base.costs.n, c) if k < base.k):
-                with suppress(DegenerateError):  # fewer than there are duplicates
-                    problems.append(at(base, k, model.alpha, c))
+        for k in self.numbers(base, c)[:-1] if base.costs is not None else []:
+            with suppress(DegenerateError):  # fewer than there are duplicates
+                problems.append(at(base, k, self.model.alpha, c))
         problems.append(base)
-        return [(problem, way) for way in ways for problem in problems]
+        return [(problem, way) for way in self.ways() for problem in problems]
 
     def run(
         self, problem: Any, refine: Any, c: int, floor: int, begun: Any = None
     ) -> Any:
-        """Run the loop on one problem, from what was begun on aggregates if anything.
+        """Run the loop on one problem, or go on with what was begun on aggregates.
 
         Return what is compared with other runs, warnings, and what makes the rest.
         """
@@ -269,7 +223,7 @@ class Trials:
             problem, refine = refined(problem, refine, maker)
         steps = self._steps(problem, maker, c, begun)
         fitted = partial(self.fitted, problem=problem, maker=maker, refine=refine, c=c)
-        step, history = followed(self.log, steps, fitted, self._most(c))
+        step, history = followed(self.log, steps, fitted, self.most(c))
         if model.exact and step.number != c:
             for graph in settled(step.graph, c, problem.links, floor, maker.scale):
                 F = penalized(step.found, problem.unit)
@@ -289,7 +243,7 @@ class Trials:
         said = remarks(model, self.tol, c, step, history, problem.limited)
         return learned, said, partial(fitted, step)
 
-    def _most(self, c: int) -> int:
+    def most(self, c: int) -> int:
         """Return how many graphs a run may learn."""
         return 1 if self.model.exact and c == 1 else int(self.model.max_iter)
 
@@ -299,9 +253,9 @@ class Trials:
         if c == n:
             return iter([(singletons(n, problem.alpha), 0)])
         first = maker.first(problem)
-        rule, start = self._rule(problem, c, problem.unit), None
+        rule, start = self.rule(problem, c, problem.unit), None
         if begun is not None:
-            rule, start = self._resumed(problem, first, c, maker, *begun)
+            rule, start = begun(problem, first, maker)
         return ancmm(
             problem.costs,
             c,
@@ -316,19 +270,7 @@ class Trials:
             rank=partial(rank, c=c, n=n) if self.model.exact else None,
         )
 
-    def _resumed(
-        self, problem: Any, first: Any, c: int, maker: Any, trial: Any, finer: Any
-    ) -> Any:
-        """Return lambda's rule and F to go on with from a trial on aggregates."""
-        how = self._how(problem, c, maker)
-        rule = how["rule"]
-        for held in finer:
-            trial = tried(first, held, c, coarser=trial, **how)
-        if finer and trial.step.number == c and trial.step.found is not None:
-            return replace(rule, start=trial.step.lam), trial.indicated(first.S)
-        return rule.resumed(trial.step.lam), trial.smoothed(first.S)
-
-    def _rule(self, problem: Any, c: int, unit: bool) -> Any:
+    def rule(self, problem: Any, c: int, unit: bool) -> Any:
         """Return the rule for lambda."""
         if not self.model.exact:
             return Penalty(self._lambda(problem.mean_alpha, problem.mean_alpha))

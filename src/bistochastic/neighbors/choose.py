@@ -84,14 +84,14 @@ def neighbors_of(
     dense = points.metric in SQUARED and not is_sparse(points.X)
     wanted = wanted_recall(how, n, d, dense)
     if wanted == 1.0:
-        return Found(*nearest(points, m, n_jobs=n_jobs))
+        return Found(*nearest(points, m, n_jobs=n_jobs, fast=fast))
     threads = 1 if forked() else workers(-1 if n_jobs is None else n_jobs)
     columns, recall = approximate(points, m, wanted, threads, fast)
     few = np.flatnonzero((columns < 0).any(axis=1))
     if few.size:  # lists too short
         full, _ = nearest_to(points, points.X[few], columns.shape[1] + 1, n_jobs=n_jobs)
         columns[few] = without_itself(full, few)
-    return Found(*measured(points, columns, m), recall)
+    return Found(*measured(points, columns, m, fast), recall)
 
 
 def wanted_recall(

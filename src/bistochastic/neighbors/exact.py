@@ -1,5 +1,6 @@
 """Exact neighbors and squared distances, with every digit."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -135,7 +136,13 @@ def squared_distances(points: Any) -> Any:
     return _in_range(D, points)
 
 
-def nearest(points: Any, m: int, *, n_jobs: int | None = None) -> tuple[Any, Any]:
+def nearest(
+    points: Any,
+    m: int,
+    *,
+    n_jobs: int | None = None,
+    fast: Callable[..., Any] = lambda text: text,
+) -> tuple[Any, Any]:
     """Find the m nearest other points of every point.
 
     Parameters
@@ -146,6 +153,8 @@ def nearest(points: Any, m: int, *, n_jobs: int | None = None) -> tuple[Any, Any
         How many.
     n_jobs : int, optional
         Threads, as scikit-learn counts them.
+    fast : callable, optional
+        Returns the compiled body of a text.
 
     Returns
     -------
@@ -155,14 +164,20 @@ def nearest(points: Any, m: int, *, n_jobs: int | None = None) -> tuple[Any, Any
         Their squared distances.
     """
     n = points.X.shape[0]
-    columns, costs = nearest_to(points, points.X, m + 1, n_jobs=n_jobs)
+    columns, costs = nearest_to(points, points.X, m + 1, n_jobs=n_jobs, fast=fast)
     own = columns == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True  # more than m duplicates pushed it out
     return columns[~own].reshape(n, m), costs[~own].reshape(n, m)
 
 
 def nearest_to(
-    points: Any, Y: Any, m: int, *, n_jobs: int | None = None, brute: bool = False
+    points: Any,
+    Y: Any,
+    m: int,
+    *,
+    n_jobs: int | None = None,
+    brute: bool = False,
+    fast: Callable[..., Any] = lambda text: text,
 ) -> tuple[Any, Any]:
     """Find the m points nearest to each row of Y.
 
@@ -178,6 +193,8 @@ def nearest_to(
         Threads, as scikit-learn counts them.
     brute : bool, default=False
         Whether to compare with all points, which pays for few rows of Y.
+    fast : callable, optional
+        Returns the compiled body of a text.
 
     Returns
     -------
@@ -191,15 +208,11 @@ def nearest_to(
     distances, columns = _searched(points, Y, width, n_jobs, brute)
     lost = np.zeros(Y.shape[0], dtype=bool)
     if by_coordinates:  # again by differences: the search loses digits
-        rows = np.repeat(np.arange(Y.shape[0]), width)
-        costs = _between(Y, rows, X, columns.ravel()).reshape(columns.shape)
-        last = costs.max(axis=1)
+        columns, costs = (ranked if is_sparse(X) else fast(ranked))(Y, X, columns)
+        last = costs[:, -1]
         lost = (last > 0) & (last < LOST * _sizes(Y))
     else:
-        costs = distances**2
-    order = np.lexsort((columns, costs), axis=1)
-    columns = np.take_along_axis(columns, order, axis=1)
-    costs = np.take_along_axis(costs, order, axis=1)
+        columns, costs = _in_order(columns, distances**2)
     tied = costs[:, -1] == costs[:, m - 1] if width > m else np.zeros_like(lost)
     if np.count_nonzero(tied) * X.shape[0] > AFFORDED:
         tied = np.zeros_like(lost)
@@ -261,7 +274,9 @@ def _by_tree(X: Any, Y: Any, width: Any, threads: Any) -> Any:
     return distances, columns
 
 
-def measured(points: Any, columns: Any, m: int) -> tuple[Any, Any]:
+def measured(
+    points: Any, columns: Any, m: int, fast: Callable[..., Any] = lambda text: text
+) -> tuple[Any, Any]:
     """Measure the distances of given neighbors, and keep the nearest in order.
 
     Parameters
@@ -272,6 +287,8 @@ def measured(points: Any, columns: Any, m: int) -> tuple[Any, Any]:
         Neighbors of each point.
     m : int
         How many to keep, at most w.
+    fast : callable, optional
+        Returns the compiled body of a text.
 
     Returns
     -------
@@ -280,16 +297,42 @@ def measured(points: Any, columns: Any, m: int) -> tuple[Any, Any]:
     costs : array of shape (n, m)
         Their squared distances, in double precision.
     """
-    n, width = columns.shape
+    n, body = columns.shape[0], fast(ranked)
     kept, costs = np.empty((n, m), dtype=columns.dtype), np.empty((n, m))
     for a in range(0, n, ROWS):
-        tile = np.sort(columns[a : a + ROWS], axis=1)
-        rows = np.repeat(np.arange(a, a + len(tile)), width)
-        found = _between(points.X, rows, points.X, tile.ravel()).reshape(tile.shape)
-        order = np.argsort(found, axis=1, kind="stable")[:, :m]
-        kept[a : a + ROWS] = np.take_along_axis(tile, order, axis=1)
-        costs[a : a + ROWS] = np.take_along_axis(found, order, axis=1)
+        tile = slice(a, a + ROWS)
+        found, near = body(points.X[tile], points.X, columns[tile])
+        kept[tile], costs[tile] = found[:, :m], near[:, :m]
     return kept, _in_range(costs, points)
+
+
+def ranked(Y: Any, X: Any, columns: Any) -> tuple[Any, Any]:
+    """Measure the squared distances of some points to others, and put them in order.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n_rows, d)
+        Some points.
+    X : array or sparse matrix of shape (n, d)
+        All points.
+    columns : array of int of shape (n_rows, m)
+        The others of each.
+
+    Returns
+    -------
+    columns : array of int of shape (n_rows, m)
+        The nearest first, ties by number.
+    costs : array of shape (n_rows, m)
+        Squared distances, in double precision.
+    """
+    rows = np.repeat(np.arange(Y.shape[0]), columns.shape[1])
+    costs = _between(Y, rows, X, columns.ravel()).reshape(columns.shape)
+    return _in_order(columns, costs)
+
+
+def _in_order(columns: Any, costs: Any) -> tuple[Any, Any]:
+    order = np.lexsort((columns, costs), axis=1)
+    return tuple(np.take_along_axis(part, order, axis=1) for part in (columns, costs))
 
 
 def between(points: Any, rows: Any, columns: Any) -> Any:

@@ -50,15 +50,17 @@ def gathered(S: csr_array, groups: np.ndarray, number: int) -> csr_array:
     Returns
     -------
     csr_array of shape (number, number)
-        Canonical.
+        Columns of a row in any order.
     """
     n = S.shape[0]
     P = csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, number))
-    made = csr_array(csr_array(P.T) @ (S @ P))
-    made.sort_indices()
-    return made
+    return csr_array(csr_array(P.T) @ (S @ P))
 
 
 def symmetric(S: csr_array) -> csr_array:
-    """Return the mean of a canonical matrix and its transpose."""
-    return csr_array((S + csr_array(S.T)) / 2)
+    """Return the mean of a matrix and its transpose, canonical."""
+    T = csr_array(S.T)
+    S = csr_array(T.T)  # as S, with columns in order
+    if np.array_equal(S.indptr, T.indptr) and np.array_equal(S.indices, T.indices):
+        return csr_array(((S.data + T.data) / 2, S.indices, S.indptr), shape=S.shape)
+    return csr_array((S + T) / 2)

@@ -18,7 +18,7 @@ from numba import config, get_num_threads, set_num_threads
 
 from bistochastic.core import recurrence as recurrence_text
 from bistochastic.graph import components, simplex
-from bistochastic.neighbors import descent
+from bistochastic.neighbors import descent, exact
 from bistochastic.places import tables as costs
 from bistochastic.places.host import (
     csr,
@@ -32,6 +32,7 @@ from bistochastic.places.host.compiler import loops
 from bistochastic.places.host.kernels_descent import (
     offer_leaves,
     offer_neighbors,
+    ranked,
     standing_in,
 )
 from bistochastic.places.host.kernels_rows import (
@@ -103,6 +104,7 @@ ON_TABLES: Bodies = {
     descent.offer_leaves: offer_leaves,
     descent.offer_neighbors: offer_neighbors,
     descent.standing_in: standing_in,
+    exact.ranked: ranked,
 }
 ON_ENTRIES: Bodies = {
     simplex.relaxed_rows: kernels_entries.relaxed_rows,

@@ -1,4 +1,4 @@
-"""Compiled bodies of the descent to nearest neighbors."""
+"""Compiled bodies of searches for nearest neighbors."""
 
 from typing import Any
 
@@ -110,3 +110,33 @@ def _offer_neighbors(  # type: ignore[no-untyped-def]
                     if j != i and j >= 0:
                         cost = _between(here, x[np.uint64(j)])
                         _offer(known, near, since, last, j, cost)
+
+
+def ranked(
+    Y: np.ndarray, X: np.ndarray, columns: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measure squared distances and put them in order, by all threads."""
+    columns, costs = columns.copy(), np.empty(columns.shape)
+    _ranked(np.ascontiguousarray(Y), np.ascontiguousarray(X), columns, costs)
+    return columns, costs
+
+
+@loops(parallel=True, fastmath={"reassoc", "contract"})
+def _ranked(Y, X, columns, costs):  # type: ignore[no-untyped-def]
+    d = X.shape[1]
+    for i in prange(Y.shape[0]):
+        here, found, near = Y[i], columns[i], costs[i]
+        for k in range(found.size):
+            j = found[k]
+            there, total = X[np.uint64(j)], 0.0
+            for q in range(d):
+                gap = np.float64(here[q]) - np.float64(there[q])
+                total += gap * gap
+            place = k  # nearly in order before
+            while place > 0 and (
+                near[place - 1] > total
+                or (near[place - 1] == total and found[place - 1] > j)
+            ):
+                near[place], found[place] = near[place - 1], found[place - 1]
+                place -= 1
+            near[place], found[place] = total, j

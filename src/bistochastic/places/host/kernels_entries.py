@@ -226,8 +226,7 @@ def gathered(S: csr_array, groups: np.ndarray, number: int) -> csr_array:
     data, columns = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
     _fill_gathered(*given, ends, data, columns)
     parts = data, columns, ends.astype(kind)
-    made = csr_array(parts, shape=(number, number))
-    return csr_array(csr_array(made.T).T)  # twice: columns in order
+    return csr_array(parts, shape=(number, number))
 
 
 @loops(parallel=True)
