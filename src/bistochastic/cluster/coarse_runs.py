@@ -22,6 +22,7 @@ from bistochastic.core.errors import DegenerateError
 from bistochastic.graph.components import numbered
 
 RARE = 20  # times smaller than the mean: the smallest cluster of aggregates
+ROUGH = 1e-5  # errors of row sums of graphs of aggregates
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,8 @@ class CoarseRuns:
         runs, trials = list[Any](), list[Any]()
         for (k, way), graph in zip(tries, graphs, strict=True):
             problem = of_aggregates(*graph, held[-1], k, maker)
-            trial = tried(problem, held[-1], self.c, **self._how(maker))
+            guess = trials[-1].step.found if trials else None
+            trial = tried(problem, held[-1], self.c, guess=guess, **self._how(maker))
             self.trials.log.tried(k, way, trial)
             trials.append(trial)
             runs.append((self._summary(k, way, trial), [], None))
@@ -119,6 +121,7 @@ class CoarseRuns:
         model, n = self.trials.model, self.base.costs.n
         if isinstance(model.min_cluster_size, str):
             maker = replace(maker, floor=max(maker.floor, n // (RARE * self.c)))
+        maker = replace(maker, tol=max(maker.tol, ROUGH))
         return {
             "maker": maker,
             "rule": self.trials.rule(self.base, self.c, unit=True),

@@ -23,6 +23,7 @@ def ancmm(
     unit: bool = False,
     sizes: Any = None,
     start: Any = None,
+    guess: Any = None,
     tol: float | None = None,
     rng: np.random.Generator | None = None,
     rank: Callable[..., Any] | None = None,
@@ -49,6 +50,8 @@ def ancmm(
         Numbers of points, if rows stand for aggregates.
     start : Embedding, optional
         What stands for the F of the first graph, as a coarser level found it.
+    guess : Embedding, optional
+        Of a similar graph, where the search for that F begins.
     tol : float, optional
         Errors of eigenvectors; by default, as `ky_fan` has it.
     rng : numpy.random.Generator, optional
@@ -76,7 +79,7 @@ def ancmm(
             found, known = start, False
             F = penalized(found, unit)
         elif not found or number <= c:  # kept while there are too many
-            how = {"last": found, "tol": tol, "rng": rng, "sizes": sizes}
+            how = {"last": found or guess, "tol": tol, "rng": rng, "sizes": sizes}
             found = ky_fan(graph.S, c, labels, **how)  # line 3, Eq. (11)
             F = penalized(found, unit)
         graph = None  # its memory is needed

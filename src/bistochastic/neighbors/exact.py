@@ -384,9 +384,13 @@ def _one_by_one(points: Any, Y: Any, m: int, size: Any = 1 << 21) -> Any:
             D = cdist(tile.toarray() if dense else tile, whole, "sqeuclidean")
         else:
             D = pairwise_distances(tile, whole, metric=points.metric) ** 2
-        order = np.argsort(D, axis=1, kind="stable")[:, :m]
-        columns[a : a + step] = order
-        costs[a : a + step] = np.take_along_axis(D, order, axis=1)
+        last = np.partition(D, m - 1, axis=1)[:, m - 1 : m]
+        i, j = np.nonzero(~(D > last))  # those tied with the last one, too
+        order = np.lexsort((j, D[i, j], i))
+        i, j = i[order], j[order]
+        kept = np.arange(i.size) - np.searchsorted(i, i) < m
+        columns[a : a + step] = j[kept].reshape(-1, m)
+        costs[a : a + step] = D[i[kept], j[kept]].reshape(-1, m)
     return columns, costs
 
 
