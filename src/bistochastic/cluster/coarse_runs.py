@@ -58,8 +58,8 @@ class CoarseRuns:
         """
         maker = self.trials.maker(self.floor)
         ways = [fitting(self.base, way, maker) for way in self.trials.ways()]
-        fewest, ks = self._fewest()
-        fewest = narrowed(_located(fewest, ways[0], maker))
+        ks = self._ks()
+        fewest = narrowed(_located(self._at(ks[0]), ways[0], maker))
         first = maker.first(fewest)
         held = gathered_points(first, self.c)
         tries = [(k, way) for way in ways for k in ks]
@@ -89,12 +89,13 @@ class CoarseRuns:
         runs[best] = self.trials.run(problem, way, self.c, self.floor, start)
         return runs, best
 
-    def _fewest(self) -> tuple[Any, Any]:
-        """Return the problem with the fewest neighbors, and all numbers to try."""
+    def _ks(self) -> Any:
+        """Return the numbers of neighbors to try: more than there are duplicates."""
         ks = self.trials.numbers(self.base, self.c)
         for at_first, k in enumerate(ks):
-            with suppress(DegenerateError):  # fewer than there are duplicates
-                return self._at(k), ks[at_first:]
+            with suppress(DegenerateError):
+                self._at(k)
+                return ks[at_first:]
         raise AssertionError  # the base has been looked at
 
     def _at(self, k: int) -> Any:

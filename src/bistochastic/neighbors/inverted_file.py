@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 SEED = 0  # of the generator that draws samples and centers
-LISTS = 4  # times the root of n: how many lists
+LISTS = 2  # times the root of n: how many lists
 TRAINED = 40  # points a list that its center is trained with
 MOST = 256  # lists looked at, at most
+STEP = 1.2  # times as many lists, until the recall is reached
 
 
 def available() -> Any:
@@ -71,7 +72,7 @@ def inverted_file(
             share = recall(without_itself(index.search(x[asked], m + 1)[1], asked))
             if share >= wanted or index.nprobe >= min(MOST, lists):
                 break
-            index.nprobe = min(math.ceil(1.4 * index.nprobe), MOST, lists)
+            index.nprobe = min(math.ceil(STEP * index.nprobe), MOST, lists)
         kind = np.int32 if n < 2**31 else np.int64
         columns = index.search(x, m + 1)[1].astype(kind)
     finally:
