@@ -67,7 +67,7 @@ def test_the_choice_of_rows_does_not_look_at_their_order(rng, monkeypatch):
 @pytest.mark.parametrize("neighbor", [False, "lazy"])
 def test_points_without_loops_can_be_sampled(neighbor, rng, monkeypatch):
     monkeypatch.setattr(sampled_rows, "ROWS", 1)
-    X = np.concatenate([rng.standard_normal((900, 2)) + [9 * t, 0] for t in (0, 1)])
+    X = rng.standard_normal((1800, 2)) + np.repeat([[0, 0], [9, 0]], 900, axis=0)
     model = ANCMM(2, self_neighbor=neighbor).fit(X)
     assert model.n_components_ == 2
     assert np.unique(model.labels_[:900]).size == 1

@@ -225,7 +225,7 @@ def of_aggregates(
 
 
 def tried(
-    problem: Problem,
+    problem: Any,
     held: Aggregates,
     c: int,
     *,

@@ -98,14 +98,13 @@ class SampledRows:
         W = _matrix(table.weigh(partial(first_weights, k=k)))
         if not self.loops:  # so that there is support
             W = csr_array(W + diags_array((self.shares > 0) / k))
-        degree = np.diff(W.indptr)
-        each, groups = np.repeat(self.shares, degree), self.held.groups
-        return tuple(
-            Csr(csr_array((values, W.indices, W.indptr), shape=W.shape)).gathered(
-                groups, self.held.sizes.size
-            )
-            for values in (W.data * each, 2 * MUTUAL * each)
-        )
+        each = np.repeat(self.shares, np.diff(W.indptr))
+        return self._sums(W, W.data * each), self._sums(W, 2 * MUTUAL * each)
+
+    def _sums(self, W: csr_array, values: np.ndarray) -> Csr:
+        """Return the sums of values on the pattern of W, the mean of both ways."""
+        matrix = csr_array((values, W.indices, W.indptr), shape=W.shape)
+        return Csr(matrix).gathered(self.held.groups, self.held.sizes.size)
 
 
 def _matrix(rows: TableCosts) -> csr_array:

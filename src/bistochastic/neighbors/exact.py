@@ -332,7 +332,8 @@ def ranked(Y: Any, X: Any, columns: Any) -> tuple[Any, Any]:
 
 def _in_order(columns: Any, costs: Any) -> tuple[Any, Any]:
     order = np.lexsort((columns, costs), axis=1)
-    return tuple(np.take_along_axis(part, order, axis=1) for part in (columns, costs))
+    columns = np.take_along_axis(columns, order, axis=1)
+    return columns, np.take_along_axis(costs, order, axis=1)
 
 
 def between(points: Any, rows: Any, columns: Any) -> Any:
