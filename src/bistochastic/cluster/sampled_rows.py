@@ -17,6 +17,7 @@ from bistochastic.graph.aggregates import Aggregates
 from bistochastic.graph.refine import SCALE, local_scales, nth_cost, rescaled
 from bistochastic.graph.simplex import first_weights
 from bistochastic.places.host.csr import Csr
+from bistochastic.places.host.gathering import indicators, symmetric
 from bistochastic.places.parts import Part
 from bistochastic.places.tables import TableCosts
 
@@ -95,43 +96,43 @@ class SampledRows:
         table = self.table.table(k + 1)
         if local:
             table = table.remade(rescaled, self.scales)
-        W = _matrix(table.weigh(partial(first_weights, k=k)))
-        if not self.loops:  # so that there is support
-            W = csr_array(W + diags_array((self.shares > 0) / k))
-        each = np.repeat(self.shares, np.diff(W.indptr))
-        return self._sums(W, W.data * each), self._sums(W, 2 * MUTUAL * each)
+        rows, W = _matrix(table.weigh(partial(first_weights, k=k)), self.held)
+        each = np.repeat(self.shares[rows], np.diff(W.indptr))
+        weights = self._sums(rows, W, W.data * each, 1.0 / k)
+        return weights, self._sums(rows, W, 2 * MUTUAL * each, 2 * MUTUAL)
 
-    def _sums(self, W: csr_array, values: np.ndarray) -> Csr:
+    def _sums(self, rows: Any, W: csr_array, values: Any, own: float) -> Csr:
         """Return the sums of values on the pattern of W, the mean of both ways."""
+        groups, sizes = self.held.groups[rows], self.held.sizes
         matrix = csr_array((values, W.indices, W.indptr), shape=W.shape)
-        return Csr(matrix).gathered(self.held.groups, self.held.sizes.size)
+        sums = csr_array(indicators(groups, sizes.size).T) @ matrix
+        if not self.loops:  # so that there is support
+            sums = csr_array(sums + diags_array(sizes * own))
+        return Csr(symmetric(sums))
 
 
-def _matrix(rows: TableCosts) -> csr_array:
-    """Return the positive weights of some rows of a table; others have none."""
+def _matrix(rows: TableCosts, held: Aggregates) -> tuple[np.ndarray, csr_array]:
+    """Return the points, and their positive weights to points of each aggregate."""
     found = []
     for part in rows.parts:
         kept = part.values > 0
-        own = np.repeat(part.rows, kept.sum(axis=1))
-        found.append((own, part.columns[kept], part.values[kept]))
-    i, j, values = (np.concatenate(each) for each in zip(*found, strict=True))
-    if len(found) > 1:
-        order = np.argsort(i, kind="stable")
-        i, j, values = i[order], j[order], values[order]
-    ends = np.zeros(rows.n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(i, minlength=rows.n), out=ends[1:])
-    return csr_array((values, j, ends), shape=(rows.n, rows.n))
+        columns = held.groups[part.columns[kept]]
+        found.append((part.rows, kept.sum(axis=1), columns, part.values[kept]))
+    each = zip(*found, strict=True)
+    points, number, columns, values = (np.concatenate(some) for some in each)
+    ends = np.concatenate([[0], np.cumsum(number)])
+    shape = (points.size, held.sizes.size)
+    return points, csr_array((values, columns, ends), shape=shape)
 
 
 def _shares(held: Aggregates, scales: np.ndarray) -> np.ndarray:
     """Return how many points each chosen one stands for, by rank of its scale."""
     groups, sizes = held.groups, held.sizes.astype(np.int64)
-    order = np.lexsort((scales, groups))
+    top = float(scales.max()) or 1.0
+    order = np.argsort(groups + scales * (0.5 / top))  # by groups, then by scales
     starts, number = np.cumsum(sizes) - sizes, np.minimum(sizes, ROWS)
     shares = np.zeros(groups.size)
-    for part in range(
-        int(number.max())
-    ):  # the middle one of each of `number` equal parts
+    for part in range(int(number.max())):  # the middle one of each of equal parts
         place = starts + (2 * part + 1) * sizes // (2 * number)
         some = part < number
         shares[order[place[some]]] = (sizes / number)[some]

@@ -52,9 +52,14 @@ def gathered(S: csr_array, groups: np.ndarray, number: int) -> csr_array:
     csr_array of shape (number, number)
         Columns of a row in any order.
     """
-    n = S.shape[0]
-    P = csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, number))
+    P = indicators(groups, number)
     return csr_array(csr_array(P.T) @ (S @ P))
+
+
+def indicators(groups: np.ndarray, number: int) -> csr_array:
+    """Return P, whose columns are the indicators of the groups."""
+    n = groups.size
+    return csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, number))
 
 
 def symmetric(S: csr_array) -> csr_array:
