@@ -8,6 +8,7 @@ and then on the points.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -217,7 +218,7 @@ def of_aggregates(
         k=k,
         alpha=0.5,
         given=graph,
-        links=PatternLinks.of(S, held.sizes),
+        links=PatternLinks(S.n, (), S=S, sizes=held.sizes),
         unit=True,
         sizes=held.sizes,
         pairs=PatternCosts(pattern, number),
@@ -289,27 +290,27 @@ class PatternLinks(Links):
 
     Attributes
     ----------
-    ends, others, prices : array of shape (m,)
-        The edges, and their weights times -1.
+    S : Csr
+        The graph.
+    sizes : array of shape (n,)
+        How many points each aggregate has.
     """
 
-    ends: Any = None
-    others: Any = None
-    prices: Any = None
+    S: Any = None
+    sizes: Any = None
     twins = None
 
-    @classmethod
-    def of(cls, S: Csr, sizes: np.ndarray) -> "PatternLinks":
-        """Take the edges of a graph; they weigh as when aggregates are matched."""
-        A = S.native()
-        i, j = np.repeat(np.arange(S.n), np.diff(A.indptr)), A.indices
+    @cached_property
+    def edges(self) -> Any:
+        """Both ends, and weights times -1, which are as when aggregates are matched."""
+        A, sizes = self.S.native(), self.sizes
+        i, j = np.repeat(np.arange(self.n), np.diff(A.indptr)), A.indices
         i, j, weights = (x[i != j] for x in (i, j, A.data))
-        prices = -weights * (1.0 / sizes[i] + 1.0 / sizes[j])
-        return cls(S.n, (), ends=i, others=j, prices=prices)
+        return i, j, -weights * (1.0 / sizes[i] + 1.0 / sizes[j])
 
     def leaving(self, labels: Any, wanted: Any) -> Any:
         """Return the heaviest edge that leaves each part."""
-        here, there = labels[self.ends], labels[self.others]
+        here, there = (labels[ends] for ends in self.edges[:2])
         out = (here != there) & wanted[here]
-        edges = (x[out] for x in (self.ends, self.others, self.prices))
+        edges = (x[out] for x in self.edges)
         return self._cheapest(labels, int(labels.max()) + 1, *edges)

@@ -17,7 +17,6 @@ from bistochastic.cluster.exact_count import rank
 from bistochastic.cluster.problem import at
 from bistochastic.cluster.refinements import fitting, refined
 from bistochastic.cluster.sampled_rows import SampledRows
-from bistochastic.cluster.step import inverse
 from bistochastic.core.errors import DegenerateError
 from bistochastic.graph.components import numbered
 
@@ -105,9 +104,10 @@ class CoarseRuns:
 
     def _summary(self, k: int, way: Any, trial: Any) -> Any:
         """Return what is compared with other runs."""
-        labels, order = trial.labels, self.base.order
+        groups, spot = trial.held.groups, self.base.spot
+        groups = groups if spot is None else groups[spot]
         return {
-            "labels_": numbered(labels if order is None else labels[inverse(order)]),
+            "labels_": numbered(trial.step.labels[groups]),
             "n_neighbors_": None if self.trials.model.metric == "affinity" else k,
             "refine_": way,
             "n_components_": trial.step.number,

@@ -28,7 +28,12 @@ LOOPS = "Or let every point be its own neighbor, self_neighbor=True."
 
 
 def mapped(
-    costs: Costs, rows: Rows, *, mend: Callable[..., Any], scale: Callable[..., Any]
+    costs: Costs,
+    rows: Rows,
+    *,
+    mend: Callable[..., Any],
+    scale: Callable[..., Any],
+    bounded: bool = True,
 ) -> Any:
     """Make a graph of the rows of the relaxed problem, lines 5 and 6 of Algorithm 2.
 
@@ -43,6 +48,8 @@ def mapped(
         diagonal, and bridges.
     scale : callable
         Finds the diagonal of D.
+    bounded : bool, default=True
+        Whether the bound of Eq. (23) is wanted.
 
     Returns
     -------
@@ -53,14 +60,14 @@ def mapped(
     done = scale(S)  # Eq. (17)
     u, products = done.value, S.n_products
     S = S.scaled(u, reuse=True)
-    changed = shift or bridges
+    bounded &= not (shift or bridges)
     return Learned(
         S=S,
         u=u,
         distance=costs.dot(rows, u),
         residual=done.residual,
         n_products=products,
-        epsilon=math.nan if changed else epsilon(rows, u) / rows.sq_norm(),
+        epsilon=epsilon(rows, u) / rows.sq_norm() if bounded else math.nan,
         shift=shift,
         bridges=bridges,
     )
@@ -236,8 +243,13 @@ class GraphMaker:
         """Make a graph of rows of weights, lines 5 and 6."""
         if not self.mapping:
             return unmapped(costs, rows)
-        scale = partial(self.scale, start=start, sizes=problem.sizes)
-        return mapped(costs, rows, mend=self._mend(problem), scale=scale)
+        return mapped(
+            costs,
+            rows,
+            mend=self._mend(problem),
+            scale=partial(self.scale, start=start, sizes=problem.sizes),
+            bounded=problem.sizes is None,
+        )
 
     def update(self, problem: Any) -> Any:
         """Return the function that makes a graph of costs, lines 4-6."""

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from bistochastic.cluster.candidates import Candidates, of_points
-from bistochastic.cluster.step import Learned
+from bistochastic.cluster.step import Learned, inverse
 from bistochastic.core.arrays import is_sparse, on_cpu
 from bistochastic.core.errors import DegenerateError, InputError, several
 from bistochastic.core.protocols import Place
@@ -69,6 +69,8 @@ class Problem:
         Which share of the nearest points the candidates are, on a sample.
     order : array of int of shape (n,), or None
         Which of the points of `fit` stands where; None if all stand where they stood.
+    spot : array of int of shape (n,), or None
+        Where each of them stands.
     sizes : array of shape (n,), or None
         How many points each row stands for, of a problem of aggregates.
     pairs : Costs or None
@@ -87,6 +89,7 @@ class Problem:
     unit: bool = False
     recall: float = 1.0
     order: Any = None
+    spot: Any = None
     sizes: Any = None
     pairs: Any = None
 
@@ -198,6 +201,7 @@ def of_data(
         links=place.links(known, points),
         wanted=0 if candidates == "auto" else wanted,
         order=order,
+        spot=None if order is None else inverse(order),
     )
     return at(base, k, alpha, c)
 

@@ -84,10 +84,10 @@ class RankConstrained(GraphClusterer):
 
     def _fitted(self, step: Any, place: Place, problem: Any, c: int) -> Any:
         """Return the attributes of an estimator that stops with this step."""
-        found, order = step.found, problem.order
+        found = step.found
         if found is None:
             found = ky_fan(step.graph.S, c, step.labels, rng=self._generator())
-        labels = labels_of(step, order)
+        labels = labels_of(step, problem.spot)
         made = {
             "labels_": labels,
             "n_components_": step.number,
@@ -98,6 +98,6 @@ class RankConstrained(GraphClusterer):
             "converged_": step.number == c,
             "_n_others": problem.k,
         }
-        later = left_there(step.graph, found, problem.points, order)
+        later = left_there(step.graph, found, problem.points, problem.spot)
         del later["scaling_"]
         return kept(place, made, later)

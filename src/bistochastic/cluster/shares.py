@@ -36,10 +36,11 @@ def shares(problem: Any, maker: Any, labels: Any) -> Any:
     own = own_shares(labels)
     if problem.costs is None:
         return own
-    order = np.arange(labels.size) if problem.order is None else problem.order
+    order, spot = problem.order, problem.spot
     S = maker.first(problem).S.entries(0.0)
     S = csr_array(S - diags_array(S.diagonal()))
-    found = csr_array(S @ own[order])[np.argsort(order)]
+    found = csr_array(S @ (own if order is None else own[order]))
+    found = found if spot is None else found[spot]
     total = found.sum(axis=1)
     found.data /= np.repeat(total, np.diff(found.indptr))  # its inverse may be inf
     return csr_array(found + diags_array((total <= 0) * 1.0) @ own)

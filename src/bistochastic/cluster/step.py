@@ -142,15 +142,15 @@ def objective(graph: Any, alpha: Any, lam: float, F: Any) -> Any:
     return Objective(graph.distance, norm, smooth)
 
 
-def labels_of(step: Any, order: Any, c: int | None = None) -> Any:
+def labels_of(step: Any, spot: Any, c: int | None = None) -> Any:
     """Return the labels of a step, in the order of the data.
 
     Parameters
     ----------
     step : Step
         The step.
-    order : array of int of shape (n,), or None
-        Which of the data stands where.
+    spot : array of int of shape (n,), or None
+        Where each of the data stands.
     c : int, optional
         Wanted number of clusters; one cluster has all points, whatever the graph is.
 
@@ -161,12 +161,12 @@ def labels_of(step: Any, order: Any, c: int | None = None) -> Any:
     """
     if c == 1:
         return np.zeros_like(step.labels)
-    if order is None:
+    if spot is None:
         return step.labels
-    return numbered(step.labels[inverse(order)])
+    return numbered(step.labels[spot])
 
 
-def left_there(graph: Any, found: Any, points: Any, order: Any) -> Any:
+def left_there(graph: Any, found: Any, points: Any, spot: Any) -> Any:
     """Return what makes the attributes that may stay where they are for a while.
 
     Parameters
@@ -177,8 +177,8 @@ def left_there(graph: Any, found: Any, points: Any, order: Any) -> Any:
         Its embedding.
     points : Points or None
         The points.
-    order : array of int of shape (n,), or None
-        Which of the data stands where.
+    spot : array of int of shape (n,), or None
+        Where each of the data stands.
 
     Returns
     -------
@@ -187,13 +187,13 @@ def left_there(graph: Any, found: Any, points: Any, order: Any) -> Any:
         else is forgotten.
     """
     S, u, F = graph.S, graph.u, found.F
-    spot = slice(None) if order is None else inverse(order)
+    here = slice(None) if spot is None else spot
     return {
-        "affinity_matrix_": lambda: (S if order is None else S.part(spot)).entries(0.0),
-        "scaling_": lambda: on_cpu(u)[spot],
-        "embedding_": lambda: on_cpu(F)[spot],
+        "affinity_matrix_": lambda: (S if spot is None else S.part(spot)).entries(0.0),
+        "scaling_": lambda: on_cpu(u)[here],
+        "embedding_": lambda: on_cpu(F)[here],
         "_points": lambda: (
-            points and (points if order is None else points.at(spot)).host()
+            points and (points if spot is None else points.at(spot)).host()
         ),
     }
 

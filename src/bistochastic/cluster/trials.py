@@ -24,7 +24,6 @@ from bistochastic.cluster.refinements import refined
 from bistochastic.cluster.shares import own_shares, row_sums, shared, shares
 from bistochastic.cluster.step import (
     Step,
-    inverse,
     labels_of,
     left_there,
     objective,
@@ -233,7 +232,7 @@ class Trials:
         for record in history:
             record["recall"] = problem.recall
         learned = {
-            "labels_": labels_of(step, problem.order, c),
+            "labels_": labels_of(step, problem.spot, c),
             "n_neighbors_": self._k(problem),
             "refine_": refine,
             "n_components_": step.number,
@@ -318,8 +317,7 @@ class Trials:
         model, graph, found, order = self.model, step.graph, step.found, problem.order
         if found is None:
             found = ky_fan(graph.S, c, step.labels, rng=model._generator())
-        labels = labels_of(step, order, c)
-        spot = slice(None) if order is None else inverse(order)
+        labels = labels_of(step, problem.spot, c)
         pairs = np.array(graph.bridges, dtype=np.int64).reshape(-1, 2)
         made = {
             "labels_": labels,
@@ -327,13 +325,15 @@ class Trials:
             "n_clusters_": int(labels.max()) + 1,
             "n_neighbors_": self._k(problem),
             "refine_": refine,
-            "alpha_": (on_cpu(problem.alpha) * np.ones(labels.size))[spot],
+            "alpha_": _alphas(problem, labels.size),
             "penalty_": step.lam,
             "bridges_": pairs if order is None else order[pairs],
             "converged_": step.number == c and graph.residual <= self.tol,
             "_n_others": problem.k - (model.self_neighbor is True),
         }
-        made = kept(self.place, made, left_there(graph, found, problem.points, order))
+        made = kept(
+            self.place, made, left_there(graph, found, problem.points, problem.spot)
+        )
         if self.place.lazy:  # nothing but results is left there
             return made
         return shared(made, problem, maker, labels)
@@ -350,7 +350,7 @@ class Trials:
         # an approximate search may find others; that the points are the same is known
         known = min(problem.recall, model.history_[0].get("recall", 1.0)) == 1.0
         digits = DIGITS[model.precision]
-        if known and not np.allclose(_alphas(problem), model.alpha_, digits, 0.0):
+        if known and not np.allclose(_alphas(problem, n), model.alpha_, digits, 0.0):
             raise InputError(
                 "X is not the data of `fit`: Eq. (19) gives another alpha."
             )
@@ -365,7 +365,9 @@ class Trials:
         return shares(problem, maker, labels)
 
 
-def _alphas(problem: Any) -> Any:
+def _alphas(problem: Any, n: int) -> Any:
     """Return the alpha of each row, in the order of the data."""
-    alpha = on_cpu(problem.alpha) * np.ones(problem.costs.n)
-    return alpha if problem.order is None else alpha[inverse(problem.order)]
+    alpha = on_cpu(problem.alpha)
+    if not np.ndim(alpha):
+        return np.full(n, alpha)
+    return alpha if problem.spot is None else alpha[problem.spot]

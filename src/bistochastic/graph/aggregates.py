@@ -52,18 +52,19 @@ def aggregates(S: Graph, targets: Sequence[int]) -> list[Aggregates]:
         aggregate has at most four times the mean number of points.
     """
     n, made = S.n, list[Aggregates]()
-    groups, sizes = np.arange(n), S.ones()
+    sizes = S.ones()
+    xp = array_namespace(sizes)
+    groups = xp.arange(n, device=device(sizes))
     for target in targets:
         cap = max(2.0, UNEVEN * n / target)
         while S.n > target:
             found, number = matched(S, sizes, cap)
             if number > STUCK * S.n:
                 break
-            here = on_cpu(found)
-            total = np.bincount(here, on_cpu(sizes), minlength=number)
-            sizes, groups = S.vector(total), here[groups]
+            total = np.bincount(on_cpu(found), on_cpu(sizes), minlength=number)
+            sizes, groups = S.vector(total), xp.take(found, groups)
             S = S.gathered(found, number)
-        made.append(Aggregates(groups, on_cpu(sizes)))
+        made.append(Aggregates(on_cpu(groups), on_cpu(sizes)))
     return made
 
 
